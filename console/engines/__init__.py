@@ -1,0 +1,1 @@
+"""Each engine's own language: spellings, requests and replies, log lines, limits."""

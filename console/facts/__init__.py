@@ -1,0 +1,1 @@
+"""Looking at a host: everything a plan needs, read in one go and frozen."""

@@ -1,0 +1,1 @@
+"""A simulated host for newcomers and fast tests. Imports nothing of the rest."""

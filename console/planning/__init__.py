@@ -1,0 +1,1 @@
+"""Runbook + target + facts → plan. Reads only."""

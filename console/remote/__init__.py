@@ -1,0 +1,1 @@
+"""The only rooms that speak SSH: reading, writing, forwarding, and every script that reaches a host."""

@@ -1,0 +1,1 @@
+"""Records and the git repository that keeps them: the audit trail."""

@@ -1,0 +1,1 @@
+"""WHEN: executing a plan, asking, aborting, resuming, recovering, rolling back."""

@@ -1,0 +1,21 @@
+"""What a running engine says of itself, in engine-neutral words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Serving:
+    """What the running engine says of itself. None: it did not say."""
+
+    model: str | None = None
+    version: str | None = None
+    context_length: int | None = None
+    pool_tokens: int | None = None
+    largest_request_tokens: int | None = None  # prompt tokens of the largest request it accepts
+    running_requests: int | None = None
+    queued_requests: int | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)  # engine-neutral name → text, as reported
+    refused: bool = False  # 401 or 403: the key is missing or wrong

@@ -1,0 +1,1 @@
+"""WHAT a runbook can say: one file a step kind."""

@@ -1,0 +1,1 @@
+"""The Textual face; it starts and follows runs, it never executes."""
