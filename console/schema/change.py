@@ -1,0 +1,70 @@
+"""The four kinds of change, as values that say everything needed to make, find and undo them.
+
+They are written to plan.json, to the event log and to the ledger on the host, so they hold no secret: a file change is
+the bytes it replaces and the digests around it, never the file.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from console.schema.names import Frozen
+from console.schema.splice import Splice
+
+
+class FileChange(Frozen):
+    """Replace bytes of one file. `path` is what systemd names, `real_path` what is written (a symlink's target)."""
+
+    kind: Literal["file"] = "file"
+    id: str
+    step: str
+    path: str
+    real_path: str
+    sha256_before: str
+    sha256_after: str
+    splices: tuple[Splice, ...]
+    mode: int
+    uid: int
+    gid: int
+    summary: str = ""
+    needs_reload: bool = True
+
+
+class ReloadChange(Frozen):
+    """`systemctl daemon-reload`."""
+
+    kind: Literal["reload"] = "reload"
+    id: str
+    step: str
+    unit: str
+    summary: str = "daemon-reload"
+
+
+class RestartChange(Frozen):
+    """Restart the unit; `invocation_before` tells a start of ours from one that was there."""
+
+    kind: Literal["restart"] = "restart"
+    id: str
+    step: str
+    unit: str
+    invocation_before: str
+    reset_failed: bool = False
+    summary: str = "restart"
+
+
+class CommandChange(Frozen):
+    """A command that changes the host; `undo` puts it back, empty: it cannot be undone by us."""
+
+    kind: Literal["command"] = "command"
+    id: str
+    step: str
+    command: str
+    sudo: bool = False
+    undo: str = ""
+    timeout_s: float = 60.0
+    summary: str = ""
+
+
+Change = Annotated[FileChange | ReloadChange | RestartChange | CommandChange, Field(discriminator="kind")]

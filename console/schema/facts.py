@@ -1,0 +1,180 @@
+"""What was seen on a host, frozen. Bytes of files stay in memory: they may hold secrets and are never serialised."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from console.schema.names import Read
+from console.schema.serving import Serving
+
+FileKind = Literal["fragment", "dropin", "environment", "wrapper", "source"]
+SudoState = Literal["root", "passwordless", "password", "refused", "absent"]
+
+
+class UnitFile(Read):
+    """One file that decides the unit. `real_path` differs from `path` where it is a symlink."""
+
+    path: str
+    real_path: str
+    kind: FileKind
+    sha256: str = ""
+    size: int = 0
+    mode: int = 0o644
+    uid: int = 0
+    gid: int = 0
+    missing: bool = False
+    error: str = ""  # why it could not be read
+    content: bytes = Field(default=b"", exclude=True, repr=False)
+
+
+class UnitState(Read):
+    """What systemd says of the unit now; names follow `systemctl show`."""
+
+    id: str
+    load_state: str = ""
+    active_state: str = ""
+    sub_state: str = ""
+    result: str = ""
+    type: str = ""
+    unit_file_state: str = ""
+    fragment_path: str = ""
+    source_path: str = ""
+    dropin_paths: tuple[str, ...] = ()
+    environment_files: tuple[str, ...] = ()  # each "path (ignore_errors=yes|no)"
+    need_daemon_reload: bool = False
+    main_pid: int = 0
+    invocation_id: str = ""
+    n_restarts: int = 0
+    exec_start: tuple[str, ...] = ()  # systemd's argv[] text of each command, words joined by blanks
+    exec_main_code: str = ""
+    exec_main_status: int = 0
+    restart: str = ""
+    restart_s: float = 0.0
+    timeout_start_s: float | None = None  # None: infinity
+    user: str = ""
+    working_directory: str = ""
+    control_group: str = ""
+    job: str = ""  # a queued job's type and id
+    required_by: tuple[str, ...] = ()
+    triggers_with: tuple[str, ...] = ()  # Wants/Requires/PartOf counterparts that move with a restart
+
+
+class Process(Read):
+    """The engine's own process: the one that listens on the service's port inside the unit's control group."""
+
+    pid: int = 0
+    argv: tuple[str, ...] = ()
+    environment: dict[str, str] = Field(default_factory=dict)
+    started_ticks: int = 0  # /proc/PID/stat field 22
+    reason: str = ""  # why there is none
+    foreign_pid: int = 0  # a process outside the unit owns the port
+
+
+class Gpu(Read):
+    index: int
+    name: str
+    memory_total_mib: int
+    memory_used_mib: int
+    driver: str = ""
+    uuid: str = ""
+
+
+class HostState(Read):
+    """The machine itself."""
+
+    hostname: str = ""
+    boot_id: str = ""
+    kernel: str = ""
+    os: str = ""
+    now: str = ""  # RFC 3339, the host's own clock
+    uptime_s: float = 0.0
+    login_user: str = ""
+    uid: int = -1
+    sudo: SudoState = "absent"
+    systemd_version: int = 0
+    free_bytes_unit_folder: int | None = None
+    free_bytes_state_folder: int | None = None
+    gpus: tuple[Gpu, ...] = ()
+    gpu_reason: str = ""  # why GPUs cannot be seen
+    kernel_driver: str = ""
+    library_driver: str = ""
+    driver_mismatch: bool = False
+    xid_lines: tuple[str, ...] = ()
+    xid_reason: str = ""
+    simulated: bool = False
+
+
+class PathCheck(Read):
+    """A path the command line names, looked at on the host."""
+
+    path: str
+    exists: bool
+    kind: Literal["binary", "model", "folder"]
+
+
+class LedgerEntry(Read):
+    """A change the host remembers. `document` is its change.json, masked."""
+
+    run: str
+    unit: str = ""
+    state: str = ""  # open · verified · rolled-back · unchanged …
+    operator: str = ""
+    from_host: str = ""
+    at: str = ""
+    reason: str = ""
+    summary: str = ""
+
+
+class LockState(Read):
+    """The unit's lock as anybody can read it."""
+
+    held: bool = False
+    run: str = ""
+    operator: str = ""
+    from_host: str = ""
+    since: str = ""
+
+
+class Facts(Read):
+    """Everything a plan needs of one target, read in one go."""
+
+    target: str
+    read_at: str
+    host: HostState
+    unit: UnitState
+    files: tuple[UnitFile, ...] = ()
+    process: Process = Field(default_factory=Process)
+    serving: Serving | None = None
+    serving_reason: str = ""  # why the engine did not answer
+    paths: tuple[PathCheck, ...] = ()
+    ledger: tuple[LedgerEntry, ...] = ()
+    lock: LockState = Field(default_factory=LockState)
+    load_times_s: tuple[float, ...] = ()  # start to ready, of starts the journal still shows, newest first
+    prefill_tok_s: float | None = None  # as the engine last logged it
+    foreign_requests_60s: int | None = None  # requests not ours in the last minute; None: cannot be seen
+
+    def names(self) -> dict[str, str | int | float | None]:
+        """What a runbook may name as `facts.NAME`."""
+        serving = self.serving or Serving()
+        return {
+            "running_requests": serving.running_requests,
+            "queued_requests": serving.queued_requests,
+            "context_length": serving.context_length,
+            "pool_tokens": serving.pool_tokens,
+            "largest_request_tokens": serving.largest_request_tokens,
+            "model": serving.model,
+            "engine_version": serving.version,
+            "hostname": self.host.hostname or None,
+            "kernel": self.host.kernel or None,
+            "boot_id": self.host.boot_id or None,
+            "active_state": self.unit.active_state or None,
+            "sub_state": self.unit.sub_state or None,
+            "main_pid": self.unit.main_pid or None,
+            "invocation_id": self.unit.invocation_id or None,
+            "n_restarts": self.unit.n_restarts,
+        }
+
+
+FACT_NAMES = frozenset(Facts(target="", read_at="", host=HostState(), unit=UnitState(id="")).names())

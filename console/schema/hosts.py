@@ -1,0 +1,187 @@
+"""hosts.toml: the inventory of hosts, their services and the groups these form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+from urllib.parse import urlsplit
+
+from pydantic import Field, field_validator, model_validator
+
+from console.errors import NoSuchTargetError
+from console.schema.names import Frozen, Name, Seconds, UnitName, nearest
+from console.schema.toml_file import check_schema, read_toml, validate
+
+PushPolicy = Literal["auto", "never"]
+SudoPolicy = Literal["auto", "never"]
+
+
+class Results(Frozen):
+    """Where records are kept; `path` is relative to hosts.toml."""
+
+    path: str = "../findings"
+    push: PushPolicy = "auto"
+
+
+class Defaults(Frozen):
+    """Used for every host that does not say otherwise."""
+
+    user: str | None = None
+    port: int | None = Field(default=None, ge=1, le=65535)
+    sudo: SudoPolicy = "auto"
+    jump: str | None = None
+    identity: str | None = None
+    known_hosts: str | None = None
+
+
+class Service(Frozen):
+    """One systemd unit that runs an engine. `url` is as seen from the host."""
+
+    unit: UnitName
+    engine: Name
+    url: str
+    api_key_env: str | None = None
+    load_time: Seconds | None = None
+    scope: Literal["system"] = "system"
+
+    @field_validator("url")
+    @classmethod
+    def _http(cls, value: str) -> str:
+        parts = urlsplit(value)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError(f"{value!r} is not an http URL such as http://127.0.0.1:30000")
+        if parts.username or parts.password:
+            raise ValueError("a URL here carries no credentials; name a variable in api_key_env")
+        try:
+            _ = parts.port
+        except ValueError:
+            raise ValueError(f"{value!r} has no valid port") from None
+        return value.rstrip("/")
+
+    @property
+    def port(self) -> int:
+        parts = urlsplit(self.url)
+        return parts.port or (443 if parts.scheme == "https" else 80)
+
+
+class Host(Frozen):
+    """One machine reached over SSH; what is not said here comes from the SSH config."""
+
+    address: str | None = None
+    port: int | None = Field(default=None, ge=1, le=65535)
+    user: str | None = None
+    jump: str | None = None
+    identity: str | None = None
+    known_hosts: str | None = None
+    sudo: SudoPolicy | None = None
+    tags: tuple[Name, ...] = ()
+    protected: bool = False
+    state_folder: str = "/var/lib/console"
+    runtime_folder: str = "/run/console"
+    speed: float = Field(default=1.0, gt=0)
+    services: Mapping[Name, Service] = Field(default_factory=dict)
+
+    @field_validator("state_folder", "runtime_folder")
+    @classmethod
+    def _absolute(cls, value: str) -> str:
+        if not value.startswith("/"):
+            raise ValueError(f"{value!r} is not an absolute path")
+        return value.rstrip("/")
+
+
+class Group(Frozen):
+    """Replicas of one model behind one front door."""
+
+    members: tuple[str, ...]
+    min_ready: int = Field(default=1, ge=0)
+
+
+class Target(Frozen):
+    """What a runbook runs on: `host/service`, with everything the inventory says of both."""
+
+    host_name: Name
+    service_name: Name
+    host: Host
+    service: Service
+    defaults: Defaults = Field(default_factory=Defaults)
+
+    @property
+    def name(self) -> str:
+        return f"{self.host_name}/{self.service_name}"
+
+    @property
+    def address(self) -> str:
+        return self.host.address or self.host_name
+
+    @property
+    def simulated(self) -> bool:
+        return self.host.speed != 1.0
+
+
+class Inventory(Frozen):
+    """The whole file."""
+
+    schema_: Literal[1] = Field(alias="schema")
+    results: Results = Field(default_factory=Results)
+    defaults: Defaults = Field(default_factory=Defaults)
+    hosts: Mapping[Name, Host] = Field(default_factory=dict)
+    groups: Mapping[Name, Group] = Field(default_factory=dict)
+    path: Path | None = Field(default=None, exclude=True)
+
+    @model_validator(mode="after")
+    def _members_exist(self) -> Inventory:
+        known = {target.name for target in self.targets()}
+        for name, group in self.groups.items():
+            for member in group.members:
+                if member not in known:
+                    raise ValueError(f"groups.{name}: no target {member!r}{nearest(member, known)}")
+        return self
+
+    def targets(self) -> list[Target]:
+        """Every host/service, in the file's order."""
+        return [
+            Target(
+                host_name=host_name,
+                service_name=service_name,
+                host=host,
+                service=service,
+                defaults=self.defaults,
+            )
+            for host_name, host in self.hosts.items()
+            for service_name, service in host.services.items()
+        ]
+
+    def target(self, name: str) -> Target:
+        """`host/service`, or `host` where it has one service. Raises NoSuchTargetError with the nearest name."""
+        everything = self.targets()
+        for target in everything:
+            if target.name == name:
+                return target
+        of_host = [target for target in everything if target.host_name == name]
+        if len(of_host) == 1:
+            return of_host[0]
+        if of_host:
+            listed = ", ".join(target.name for target in of_host)
+            raise NoSuchTargetError(f"{name} has several services: {listed}", hint="name one as host/service")
+        if name in self.hosts:
+            raise NoSuchTargetError(f"host {name} has no service in {self.path or 'the inventory'}")
+        known = [target.name for target in everything]
+        raise NoSuchTargetError(
+            f"no target {name!r}{nearest(name, [*known, *self.hosts])}",
+            where=str(self.path or "inventory"),
+            hint=f"known targets: {', '.join(known) or 'none'}",
+        )
+
+    @property
+    def results_path(self) -> Path:
+        base = self.path.parent if self.path else Path()
+        return (base / Path(self.results.path).expanduser()).resolve()
+
+
+def load_inventory(path: Path) -> Inventory:
+    """The inventory of a file. Raises InvalidFileError with file, line, key and nearest spelling."""
+    text, table = read_toml(path)
+    check_schema(table, path=path)
+    inventory = validate(Inventory, table, path=path, text=text)
+    return inventory.model_copy(update={"path": path.absolute()})
