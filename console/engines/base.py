@@ -16,6 +16,7 @@ LineKind = Literal[
     "pool",  # KV pool allocated; value = tokens
     "limits",  # the summary line: pool tokens and context
     "graphs",  # capturing graphs; done/total where the line says so
+    "listening",  # the port is bound; the warm-up is still to come
     "ready",  # accepts requests
     "decode",
     "prefill",
@@ -67,6 +68,7 @@ class Request:
     path: str
     json: Mapping[str, Any] | None = None
     timeout_s: float = 10.0
+    unless: str = ""  # a path; not worth sending once that one was answered with 200
 
 
 @dataclass(frozen=True)

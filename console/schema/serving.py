@@ -15,6 +15,7 @@ class Serving:
     context_length: int | None = None
     pool_tokens: int | None = None
     largest_request_tokens: int | None = None  # prompt tokens of the largest request it accepts
+    reserved_tokens: int = 0  # held back in every request for the tokens of a draft
     running_requests: int | None = None
     queued_requests: int | None = None
     settings: Mapping[str, str] = field(default_factory=dict)  # engine-neutral name → text, as reported

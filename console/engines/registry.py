@@ -1,0 +1,18 @@
+"""The engines known by name."""
+
+from __future__ import annotations
+
+from console.engines.base import Engine
+from console.engines.sglang import SGLang
+from console.errors import UsageError
+
+_ENGINES: dict[str, Engine] = {engine.name: engine for engine in (SGLang(),)}
+
+
+def engine_named(name: str) -> Engine:
+    """The engine that an inventory calls `name`. Raises UsageError listing the known ones."""
+    try:
+        return _ENGINES[name]
+    except KeyError:
+        known = ", ".join(sorted(_ENGINES))
+        raise UsageError(f"unknown engine {name!r}", hint=f"write one of the known engines: {known}") from None
