@@ -1,0 +1,40 @@
+"""Values that may not become a word of ExecStart."""
+
+from __future__ import annotations
+
+import re
+
+from console.errors import RefusedError
+from console.secrets import is_secret_name
+from console.untrusted import one_line
+
+_REASONS = (
+    (re.compile(r"\A\Z"), "is empty"),
+    (re.compile(r"\s"), "holds a blank or a line break"),
+    (re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]"), "holds a control character"),
+    (re.compile(r"[\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]"), "holds a character that is not text"),
+    (re.compile(r"[\"'\\]"), "holds a quote or a backslash"),
+    (re.compile(r"%"), "holds a %, which systemd reads as a specifier"),
+    (re.compile(r"\$"), "holds a $, which systemd reads as a variable"),
+    (re.compile(r"\A[#;]"), "begins with # or ;, which systemd reads as a comment or a separator"),
+    (re.compile(r"\A--?[A-Za-z]"), "looks like a flag"),
+)
+
+
+def check_value(name: str, value: str) -> None:
+    """Raises RefusedError where `value` could be read as something else than one plain word."""
+    for pattern, reason in _REASONS:
+        if pattern.search(value):
+            raise RefusedError(
+                f"{name}: the value {one_line(value, 60)!r} {reason}",
+                hint="give one plain word; what needs quoting is set by hand in the unit file",
+            )
+
+
+def check_not_secret(name: str) -> None:
+    """Raises RefusedError for a flag whose value is a secret: everybody on the host can read ExecStart."""
+    if is_secret_name(name):
+        raise RefusedError(
+            f"{name} takes a secret, and ExecStart is readable by everybody on the host",
+            hint="put it into an EnvironmentFile= that only root can read, or a credential (LoadCredential=)",
+        )

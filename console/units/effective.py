@@ -1,0 +1,117 @@
+"""What a fragment and its drop-ins say together: which assignment of which file is in force."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from console.units.commands import Command, ExecLine, parse_exec
+from console.units.text import Statement, UnitText
+
+
+@dataclass(frozen=True)
+class UnitSource:
+    """One file that decides the unit, as it lies on disk."""
+
+    path: str
+    content: bytes
+
+    @cached_property
+    def text(self) -> UnitText:
+        return UnitText.parse(self.content)
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """`Key=value` and where it stands; `line` is the first line of a continued one."""
+
+    section: str
+    key: str
+    value: str
+    path: str
+    line: int
+    statement: Statement = field(repr=False)
+
+    @property
+    def where(self) -> str:
+        return f"{self.path}:{self.line}"
+
+
+@dataclass(frozen=True)
+class EffectiveUnit:
+    """A unit from its fragment and drop-ins, in the order systemd lists them (FragmentPath, DropInPaths).
+
+    `files` holds what else was read: path → content of environment files and wrappers. `source_path` is SourcePath,
+    the file a generator made the unit from.
+    """
+
+    name: str
+    sources: tuple[UnitSource, ...]
+    source_path: str = ""
+    files: Mapping[str, bytes] = field(default_factory=dict)
+
+    def with_content(self, path: str, content: bytes) -> EffectiveUnit:
+        """The unit as it would be with other bytes in one of its files. Raises KeyError for a file it does not have."""
+        if path not in {source.path for source in self.sources}:
+            raise KeyError(path)
+        sources = tuple(UnitSource(path, content) if source.path == path else source for source in self.sources)
+        return replace(self, sources=sources)
+
+    def source(self, path: str) -> UnitSource:
+        """Raises KeyError for a file the unit does not have."""
+        for source in self.sources:
+            if source.path == path:
+                return source
+        raise KeyError(path)
+
+    @cached_property
+    def all_assignments(self) -> tuple[Assignment, ...]:
+        """Every assignment of every file in order, also those that a later one replaces."""
+        return tuple(
+            Assignment(each.section, each.key, each.text, source.path, each.first_line, each)
+            for source in self.sources
+            for each in source.text.statements
+            if each.kind == "assignment"
+        )
+
+    def assignments(self, section: str, key: str) -> tuple[Assignment, ...]:
+        """Those of a key that count: what stands before an empty assignment is gone, wherever that stands."""
+        kept: list[Assignment] = []
+        for each in self.all_assignments:
+            if each.section == section and each.key == key:
+                if each.value:
+                    kept.append(each)
+                else:
+                    kept.clear()
+        return tuple(kept)
+
+    def last_assignment(self, section: str, key: str) -> Assignment | None:
+        found = self.assignments(section, key)
+        return found[-1] if found else None
+
+    def last(self, section: str, key: str) -> str | None:
+        """The value of a key that has one; None where it is not set (or reset)."""
+        found = self.last_assignment(section, key)
+        return found.value if found else None
+
+    def exec_lines(self, key: str = "ExecStart") -> tuple[tuple[Assignment, ExecLine], ...]:
+        """The assignments of an Exec key that count, parsed."""
+        return tuple((each, parse_exec(each.statement.value)) for each in self.assignments("Service", key))
+
+    def commands(self, key: str = "ExecStart") -> tuple[Command, ...]:
+        """The commands systemd would run for `key`, in order."""
+        return tuple(
+            replace(command, path=each.path, line=self.source(each.path).text.line_at(command.program.start))
+            for each, parsed in self.exec_lines(key)
+            for command in parsed.commands
+        )
+
+    def where(self, path: str, offset: int) -> str:
+        """`file:line` of a byte in one of the unit's files."""
+        return f"{path}:{self.source(path).text.line_at(offset)}"
+
+    @property
+    def service_type(self) -> str:
+        """Type= as it takes effect: `simple` where none is set, `oneshot` where there is nothing to start."""
+        return self.last("Service", "Type") or ("simple" if self.assignments("Service", "ExecStart") else "oneshot")
