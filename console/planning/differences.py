@@ -1,0 +1,129 @@
+"""The two differences a plan shows: our edit, and what the restart also makes live."""
+
+from __future__ import annotations
+
+import difflib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from console.schema.facts import Facts
+from console.schema.plan import Activation
+from console.secrets import MASK, Redactor, is_secret_name
+from console.untrusted import clean, decode
+
+# Set by systemd or the shell for every process; they say nothing about the unit.
+AMBIENT = frozenset(
+    {
+        "PATH", "LANG", "LC_ALL", "HOME", "LOGNAME", "USER", "SHELL",
+        "INVOCATION_ID", "JOURNAL_STREAM", "PWD", "SHLVL",
+        "SYSTEMD_EXEC_PID", "NOTIFY_SOCKET", "MAINPID", "MANAGERPID", "LISTEN_FDS", "LISTEN_PID", "_", "TERM", "OLDPWD",
+        "MEMORY_PRESSURE_WATCH", "MEMORY_PRESSURE_WRITE", "CREDENTIALS_DIRECTORY",
+        "RUNTIME_DIRECTORY", "STATE_DIRECTORY",
+    }
+)  # fmt: skip
+
+
+def text_diff(path: str, before: bytes, after: bytes, redactor: Redactor) -> str:
+    """A unified diff of one file with secrets masked on both sides, controls made visible."""
+    old = clean(redactor.text(decode(before))).splitlines()
+    new = clean(redactor.text(decode(after))).splitlines()
+    lines = difflib.unified_diff(old, new, f"a{path}", f"b{path}", lineterm="")
+    return "\n".join(lines)
+
+
+def flag_groups(words: Sequence[str]) -> list[tuple[str, ...]]:
+    """A command line cut into a program part and one group a flag: `--flag value …` or `--flag=value`."""
+    groups: list[list[str]] = [[]]
+    for word in words:
+        if word.startswith("-") and len(word) > 1 and not _number(word):
+            groups.append([word])
+        else:
+            groups[-1].append(word)
+    return [tuple(group) for group in groups if group]
+
+
+def _number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
+
+
+def same_shape(running: Sequence[str], planned: Sequence[str]) -> list[str]:
+    """`running` without what a `#!` interpreter put in front of the planned command."""
+    words = list(running)
+    if planned:
+        for skip in (1, 2):
+            if words[:1] != [planned[0]] and len(words) > skip and words[skip] == planned[0]:
+                return words[skip:]
+    return words
+
+
+def activation(
+    facts: Facts, disk_argv: Sequence[str] | None, disk_environment: Mapping[str, str], redactor: Redactor
+) -> Activation:
+    """What a restart would make live without this run's own edit: running → disk, in words and variables.
+
+    `disk_argv` is None where the disk's command line cannot be resolved to words.
+    """
+    if facts.unit.active_state in ("inactive", "failed"):
+        return Activation(reason=f"the unit is {facts.unit.active_state}: nothing runs that could differ")
+    if disk_argv is None:
+        return Activation(reason="the command line on disk cannot be resolved to words")
+    if not facts.process.pid:
+        return _against_loaded(facts, disk_argv, redactor)
+    running = flag_groups(same_shape(facts.process.argv, disk_argv))
+    planned = flag_groups(disk_argv)
+    added = list((Counter(planned) - Counter(running)).elements())
+    removed = list((Counter(running) - Counter(planned)).elements())
+    return Activation(
+        words_added=tuple(_shown(group, redactor) for group in added),
+        words_removed=tuple(_shown(group, redactor) for group in removed),
+        environment=tuple(_environment(facts.process.environment, disk_environment, redactor)),
+    )
+
+
+def _against_loaded(facts: Facts, disk_argv: Sequence[str], redactor: Redactor) -> Activation:
+    """Without a visible process the best comparison left is what systemd has loaded."""
+    reason = f"the running process cannot be seen ({facts.process.reason}); compared with what systemd loaded"
+    loaded = facts.unit.exec_start[0].split() if facts.unit.exec_start else []
+    planned = " ".join(disk_argv).split()
+    if loaded == planned:
+        return Activation(reason=reason)
+    added = list((Counter(flag_groups(planned)) - Counter(flag_groups(loaded))).elements())
+    removed = list((Counter(flag_groups(loaded)) - Counter(flag_groups(planned))).elements())
+    return Activation(
+        words_added=tuple(_shown(group, redactor) for group in added),
+        words_removed=tuple(_shown(group, redactor) for group in removed),
+        reason=reason,
+    )
+
+
+def _shown(group: Sequence[str], redactor: Redactor) -> str:
+    return clean(" ".join(redactor.words(group)))
+
+
+def _environment(running: Mapping[str, str], disk: Mapping[str, str], redactor: Redactor) -> list[str]:
+    """Variables the unit's files set otherwise than the process has them; values of secrets are masked."""
+    said = []
+    for name in sorted(disk):
+        if name in AMBIENT or running.get(name) == disk[name]:
+            continue
+        before = running.get(name)
+        shown = [MASK if is_secret_name(name) else clean(redactor.text(value)) for value in (before or "", disk[name])]
+        said.append(f"{name}: {'absent' if before is None else shown[0]} -> {shown[1]}")
+    return said
+
+
+def pair(activation: Activation) -> list[str]:
+    """The words for people: a flag that changed its value on one line, `--flag 48 -> 64`."""
+    removed = {text.partition(" ")[0]: text.partition(" ")[2] for text in activation.words_removed}
+    lines = []
+    for text in activation.words_added:
+        flag, _, value = text.partition(" ")
+        if flag in removed:
+            lines.append(f"{flag} {removed.pop(flag) or '(set)'} -> {value or '(set)'}")
+        else:
+            lines.append(f"+ {text}")
+    return lines + [f"- {flag} {value}".rstrip() for flag, value in removed.items()]

@@ -1,0 +1,300 @@
+"""Runbook + target + facts → plan. Every refusal that can come, comes here; nothing is written anywhere."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from console.clock import stamp
+from console.engines.base import Engine
+from console.errors import ConsoleError
+from console.planning import answers, differences, estimates, lint, policy, references
+from console.schema.change import Change, FileChange, ReloadChange, RestartChange
+from console.schema.facts import Facts
+from console.schema.hosts import Target
+from console.schema.plan import FileEdit, Plan, PlannedStep, SettingChange
+from console.schema.runbook import Runbook, Value
+from console.schema.splice import Splice, apply, compose
+from console.schema.toml_file import validate
+from console.secrets import Redactor
+from console.settings import resolve
+from console.settings.edit import Edit
+from console.settings.names import SETTINGS
+from console.steps.base import Look, Skip, Step
+from console.units.effective import EffectiveUnit
+
+
+@dataclass
+class Draft:
+    """A plan while its steps are asked one after the other."""
+
+    unit: EffectiveUnit
+    original: EffectiveUnit
+    reload_due: bool
+    restart_due: bool
+    steps: list[PlannedStep] = field(default_factory=list)
+    changes: list[Change] = field(default_factory=list)
+    open_edits: dict[str, OpenEdit] = field(default_factory=dict)
+    edits: list[FileEdit] = field(default_factory=list)
+    settings: list[SettingChange] = field(default_factory=list)
+    unchanged: list[SettingChange] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    restart_planned: bool = False
+
+    def next_id(self) -> str:
+        return f"c{len(self.changes) + len(self.open_edits) + 1}"
+
+
+@dataclass
+class OpenEdit:
+    """The joined edits of one file that no other change has come after yet."""
+
+    change_id: str
+    before: bytes
+    splices: tuple[Splice, ...]
+    steps: list[str]
+    settings: list[str]
+
+
+def make_plan(
+    runbook: Runbook,
+    target: Target,
+    facts: Facts,
+    engine: Engine,
+    variables: Mapping[str, Value],
+    *,
+    redactor: Redactor,
+    now: datetime,
+) -> Plan:
+    """The plan of one target. Raises what a host or a file refuses (exit 1), InvalidFileError (2)."""
+    policy.usable(facts)
+    values = references.values_of(target, variables, facts)
+    unit = resolve.unit_of(facts)
+    disk_environment = resolve.environment_on_disk(unit)
+    disk_argv = resolve.argv_on_disk(unit, disk_environment)
+    redactor.learn_words(disk_argv or [])
+    redactor.learn_environment(disk_environment)
+    activation = differences.activation(facts, disk_argv, disk_environment, redactor)
+    draft = Draft(
+        unit=unit,
+        original=unit,
+        reload_due=facts.unit.need_daemon_reload,
+        restart_due=activation.needs_accept or facts.unit.active_state in ("inactive", "failed"),
+    )
+    steps = _steps(runbook, values)
+    for index, (step_id, table, step) in enumerate(steps):
+        _plan_step(draft, runbook, index, step_id, table, step, Context(target, facts, engine, redactor, values))
+    _close_edits(draft, facts, redactor)
+    after = resolve.argv_on_disk(draft.unit, disk_environment)
+    nothing = not draft.changes and bool(draft.unchanged)
+    plan = Plan(
+        target=target,
+        runbook=runbook.name,
+        title=runbook.title,
+        runbook_sha256=runbook.sha256,
+        runbook_text=redactor.text(runbook.text),
+        variables=dict(variables),
+        made_at=stamp(now),
+        steps=tuple(_in_order(draft, nothing=nothing)),
+        changes=tuple(draft.changes),
+        edits=tuple(draft.edits),
+        settings=tuple(draft.settings),
+        unchanged=tuple(draft.unchanged),
+        deciding={file.real_path: "" if file.missing else file.sha256 for file in facts.files},
+        boot_id=facts.host.boot_id,
+        invocation_id=facts.unit.invocation_id,
+        argv_before=tuple(redactor.words(disk_argv or [])),
+        argv_after=tuple(redactor.words(after or [])),
+        activation=activation,
+        warnings=tuple(draft.warnings),
+        old_limit_tokens=facts.serving.context_length if facts.serving else None,
+        load_estimate_s=estimates.load_time_s(target, facts),
+        nothing_to_do=nothing,
+        confirm=str(references.render(runbook.confirm, values)) if draft.changes else "",
+        on_failure=runbook.on_failure,
+    )
+    return plan.model_copy(update={"answers": answers.answer(plan, facts, engine)})
+
+
+@dataclass(frozen=True)
+class Context:
+    """What stays the same while one plan is drafted."""
+
+    target: Target
+    facts: Facts
+    engine: Engine
+    redactor: Redactor
+    values: Mapping[str, Any]
+
+
+def _steps(runbook: Runbook, values: Mapping[str, Any]) -> list[tuple[str, Any, Step]]:
+    """Every step with its references rendered and its keys checked."""
+    found = []
+    for index, (step_id, table) in enumerate(zip(runbook.step_ids(), runbook.step, strict=True)):
+        kind = lint.kind_of(table, lint.location(runbook, index))
+        rendered = references.render(table.own, values)
+        if table.when is not None and not references.holds(table.when, values):
+            # A skipped step may hold references to empty variables that would not pass its own checks.
+            found.append((step_id, table, kind.model_construct(**rendered)))
+            continue
+        step = validate(kind, rendered, path=runbook.path, text=runbook.text, at=("step", index))
+        found.append((step_id, table, step))
+    return found
+
+
+def _plan_step(
+    draft: Draft, runbook: Runbook, index: int, step_id: str, table: Any, step: Step, context: Context
+) -> None:
+    skipped = ""
+    made: list[str] = []
+    title = step.summary
+    if table.when is not None and not references.holds(table.when, context.values):
+        skipped = f"when = {table.when!r} does not hold"
+    else:
+        title = step.title(context.target)
+        try:
+            skipped, made = _propose(draft, step, step_id, context)
+        except ConsoleError as error:
+            error.where = error.where or context.target.name
+            raise
+    draft.steps.append(
+        PlannedStep(
+            id=step_id,
+            index=index + 1,
+            uses=table.uses,
+            title=title,
+            fields=context.redactor.tree(step.own_fields()) if not skipped.startswith("when") else {},
+            timeout_s=table.timeout,
+            on_failure=table.on_failure or runbook.on_failure,
+            skipped=skipped,
+            on_abort=step.on_abort,
+            changes=tuple(made),
+        )
+    )
+
+
+def _propose(draft: Draft, step: Step, step_id: str, context: Context) -> tuple[str, list[str]]:
+    """Ask a step for its changes; returns why it is skipped, and the ids of its changes."""
+    look = Look(
+        target=context.target,
+        facts=context.facts,
+        engine=context.engine,
+        unit=draft.unit,
+        step_id=step_id,
+        change_id=draft.next_id(),
+        edited=bool(draft.open_edits or draft.edits),
+        reload_due=draft.reload_due,
+        restart_due=draft.restart_due,
+        restart_planned=draft.restart_planned,
+        on_warning=draft.warnings.append,
+    )
+    skipped = ""
+    made: list[str] = []
+    for proposal in step.plan(look):
+        if isinstance(proposal, Skip):
+            skipped = proposal.reason
+        elif isinstance(proposal, Edit):
+            change_id = _add_edit(draft, proposal, step_id, context)
+            made += [change_id] if change_id else []
+        else:
+            _close_edits(draft, context.facts, context.redactor)
+            # The id was drawn before the open edits were closed; closing keeps the count, so it still is the next.
+            draft.changes.append(proposal)
+            made.append(proposal.id)
+            if isinstance(proposal, ReloadChange):
+                draft.reload_due = False
+            elif isinstance(proposal, RestartChange):
+                draft.restart_due = False
+                draft.restart_planned = True
+    return skipped, made
+
+
+def _add_edit(draft: Draft, edit: Edit, step_id: str, context: Context) -> str:
+    """Join an edit to the open one of its file; returns the change's id, or nothing when it is already so."""
+    setting = SettingChange(
+        setting=edit.setting,
+        flag=edit.setting if edit.setting.startswith("-") else _flag(context.engine, edit.setting),
+        before=edit.before,
+        after=edit.after,
+        path=edit.path,
+        line=edit.line,
+        lossy=edit.setting in SETTINGS and SETTINGS[edit.setting].lossy,
+    )
+    draft.warnings.extend(f"{edit.path}:{edit.line}: {note}" for note in edit.notes)
+    if edit.already:
+        draft.unchanged.append(setting)
+        return ""
+    draft.settings.append(setting)
+    current = draft.unit.source(edit.path).content
+    opened = draft.open_edits.get(edit.path)
+    if opened is None:
+        opened = OpenEdit(draft.next_id(), current, (), [], [])
+        draft.open_edits[edit.path] = opened
+    opened.splices = compose(opened.before, opened.splices, edit.splices)
+    opened.steps.append(step_id)
+    opened.settings.append(setting.sentence)
+    draft.unit = draft.unit.with_content(edit.path, apply(current, edit.splices))
+    draft.reload_due = True
+    draft.restart_due = True
+    return opened.change_id
+
+
+def _flag(engine: Engine, setting: str) -> str:
+    spelling = engine.spellings.get(setting)
+    return spelling.flags[0] if spelling else setting
+
+
+def _close_edits(draft: Draft, facts: Facts, redactor: Redactor) -> None:
+    """Turn the open edits into changes: from here on something else comes after them."""
+    files = {file.path: file for file in facts.files}
+    for path, opened in draft.open_edits.items():
+        file = files[path]
+        after = apply(opened.before, opened.splices)
+        change = FileChange(
+            id=opened.change_id,
+            step=opened.steps[-1],
+            path=path,
+            real_path=file.real_path,
+            sha256_before=hashlib.sha256(opened.before).hexdigest(),
+            sha256_after=hashlib.sha256(after).hexdigest(),
+            splices=opened.splices,
+            mode=file.mode,
+            uid=file.uid,
+            gid=file.gid,
+            summary="; ".join(opened.settings),
+        )
+        draft.changes.append(change)
+        draft.edits.append(
+            FileEdit(
+                path=path,
+                real_path=file.real_path,
+                splices=opened.splices,
+                sha256_before=change.sha256_before,
+                sha256_after=change.sha256_after,
+                diff=differences.text_diff(path, opened.before, after, redactor),
+                steps=tuple(opened.steps),
+                change=change.id,
+            )
+        )
+    draft.open_edits.clear()
+
+
+def _in_order(draft: Draft, *, nothing: bool) -> list[PlannedStep]:
+    """The steps with each joined edit made at the last of its steps; waits are skipped when nothing restarts."""
+    last_step = {change.id: change.step for change in draft.changes}
+    number = {step.id: step.index for step in draft.steps}
+    ordered = []
+    for step in draft.steps:
+        here = tuple(change for change in step.changes if last_step.get(change) == step.id)
+        elsewhere = [change for change in step.changes if last_step.get(change) != step.id]
+        note = f"written with step {number[last_step[elsewhere[0]]]}" if elsewhere else ""
+        skipped = step.skipped
+        if not skipped and nothing and step.uses == "service.wait_ready":
+            skipped = "nothing was restarted"
+        if not skipped and nothing and step.uses == "unit.backup":
+            skipped = "nothing is written"
+        ordered.append(step.model_copy(update={"changes": here, "note": note, "skipped": skipped}))
+    return ordered

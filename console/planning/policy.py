@@ -1,0 +1,122 @@
+"""What must be refused before a host is asked, and before the first change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from console.errors import EngineAuthError, LockHeldError, PendingChangesError, RefusedError, UsageError
+from console.schema.facts import Facts
+from console.schema.hosts import Target
+from console.schema.plan import Plan
+from console.schema.runbook import Runbook
+from console.untrusted import one_line
+
+
+def attended(runbook: Runbook, targets: Sequence[Target], *, terminal: bool, yes: bool, reason: str) -> None:
+    """Refuse a run that would need an answer nobody can give, and a protected host without its due."""
+    protected = [target.host_name for target in targets if target.host.protected]
+    if protected and yes and not reason:
+        raise UsageError(f"{', '.join(protected)} is protected", hint="--yes needs --reason TEXT there")
+    if terminal or yes:
+        return
+    if protected:
+        raise UsageError(
+            f"{', '.join(protected)} is protected and there is no terminal to ask at",
+            hint="--yes --reason TEXT, or run it at a terminal",
+        )
+    if runbook.unattended == "refuse" and runbook.confirm:
+        raise UsageError(
+            f"{runbook.name} asks before it changes anything and there is no terminal to ask at",
+            hint='--yes, or unattended = "proceed" in the runbook',
+        )
+
+
+def keys(targets: Sequence[Target], environment: Mapping[str, str]) -> None:
+    """Refuse when a service's key is not in the operator's environment."""
+    for target in targets:
+        variable = target.service.api_key_env
+        if variable and not environment.get(variable):
+            raise UsageError(
+                f"{target.name}: the variable {variable} is not set",
+                hint=f"export {variable}=… (api_key_env in hosts.toml names it)",
+            )
+
+
+def usable(facts: Facts) -> None:
+    """Refuse a unit that does not exist, is masked, or an engine that refuses our key."""
+    unit = facts.unit
+    if unit.load_state == "not-found":
+        raise RefusedError(
+            f"no unit {unit.id} on this host",
+            where=facts.target,
+            hint="systemctl list-units 'sglang*' names those there",
+        )
+    if unit.load_state == "masked":
+        raise RefusedError(f"{unit.id} is masked", where=facts.target, hint=f"systemctl unmask {unit.id}")
+    if unit.load_state in ("bad-setting", "error"):
+        raise RefusedError(
+            f"systemd cannot load {unit.id} ({unit.load_state})",
+            where=facts.target,
+            hint=f"systemd-analyze verify {unit.id}",
+        )
+    unreadable = [file for file in facts.files if file.error]
+    if unreadable:
+        raise RefusedError(f"{unreadable[0].path} cannot be read: {unreadable[0].error}", where=facts.target)
+    if facts.serving is not None and facts.serving.refused:
+        raise EngineAuthError(
+            "the engine refused our key (401): what is served could not be proven afterwards",
+            where=facts.target,
+            hint="api_key_env in hosts.toml names the variable that holds the key",
+        )
+
+
+def unlocked(facts: Facts, own_runs: Sequence[str] = ()) -> None:
+    """Refuse while another run holds the unit."""
+    lock = facts.lock
+    if lock.held and lock.run not in own_runs:
+        raise LockHeldError(
+            f"run {lock.run or 'unknown'} of {lock.operator or 'somebody'} holds the lock since {lock.since or '?'}",
+            where=facts.target,
+            hint="console runs --locks; wait for it, or stop it where it runs",
+        )
+
+
+def pending(plan: Plan, *, accept: bool) -> None:
+    """Refuse a restart that would activate argv words which are not ours."""
+    activation = plan.activation
+    restarts = any(change.kind == "restart" for change in plan.changes)
+    if not restarts or accept or not activation.needs_accept:
+        return
+    words = [f"- {word}" for word in activation.words_removed] + [f"+ {word}" for word in activation.words_added]
+    listed = "\n    ".join(one_line(word, 160) for word in words)
+    raise PendingChangesError(
+        f"this restart also activates what this run does not edit:\n    {listed}",
+        where=plan.target.name,
+        hint="look at it, then --accept-pending; or restart it first for its own sake",
+    )
+
+
+def answerable(plan: Plan) -> None:
+    """Refuse to stop a service that runs while a deciding file decides other units too."""
+    for edit in plan.edits:
+        shared = decides_others(edit.path)
+        if shared:
+            raise RefusedError(
+                f"{edit.path} decides other units too ({shared})",
+                where=plan.target.name,
+                hint="put the setting into a drop-in of this unit alone",
+            )
+
+
+def decides_others(path: str) -> str:
+    """Which other units a file decides, by its name alone; empty when it is this unit's own."""
+    folder, _, name = path.rpartition("/")
+    folder_name = folder.rpartition("/")[2]
+    if folder_name == "service.d":
+        return "every service"
+    if folder_name.endswith("-.service.d"):
+        return f"every unit named {folder_name.removesuffix('.service.d')}*"
+    stem = folder_name.removesuffix(".d") if folder_name.endswith(".d") else name
+    if "@." in stem:
+        return f"every instance of {stem}"
+    return ""

@@ -1,0 +1,75 @@
+"""What systemd will really run: the command line on disk with variables and specifiers put in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from console.schema.facts import Facts
+from console.units.effective import EffectiveUnit, UnitSource
+from console.units.environment import environment, environment_files, read_environment_file
+
+_WHOLE = re.compile(r"\$(?:([A-Za-z_][A-Za-z0-9_]*)|\{([A-Za-z_][A-Za-z0-9_]*)\})")
+_BRACED = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+
+
+def unit_of(facts: Facts) -> EffectiveUnit:
+    """The unit's text as systemd would read it now: fragment, then drop-ins in its order, and the other files read."""
+    by_path = {file.path: file for file in facts.files}
+    ordered = [path for path in (facts.unit.fragment_path, *facts.unit.dropin_paths) if path in by_path]
+    others = {
+        file.path: file.content for file in facts.files if file.kind in ("environment", "wrapper") and not file.missing
+    }
+    return EffectiveUnit(
+        name=facts.unit.id,
+        sources=tuple(UnitSource(path, by_path[path].content) for path in ordered),
+        source_path=facts.unit.source_path,
+        files=others,
+    )
+
+
+def environment_on_disk(unit: EffectiveUnit) -> dict[str, str]:
+    """Environment= and the environment files, in systemd's order: files override (systemd.exec(5))."""
+    variables = {variable.name: variable.value for variable in environment(unit)}
+    for file in environment_files(unit):
+        content = unit.files.get(file.name)
+        if content is not None:
+            variables |= {variable.name: variable.value for variable in read_environment_file(file.name, content)}
+    return variables
+
+
+def argv_on_disk(unit: EffectiveUnit, variables: Mapping[str, str]) -> list[str] | None:
+    """The words of the one command systemd would run; None where there is none, several, or one we cannot resolve.
+
+    `$NAME` as a whole word is split at blanks, `${NAME}` is not, `$$` is a dollar sign (systemd.service(5)).
+    """
+    commands = unit.commands()
+    if len(commands) != 1:
+        return None
+    words: list[str] = []
+    for text in commands[0].argv:
+        specified = specifiers(text, unit.name)
+        if specified is None:
+            return None
+        words.extend(_expand(specified, variables))
+    return words
+
+
+def _expand(word: str, variables: Mapping[str, str]) -> list[str]:
+    whole = re.fullmatch(r"\$([A-Za-z_][A-Za-z0-9_]*)", word)
+    if whole:
+        return variables.get(whole[1], "").split()
+    if "$" not in word:
+        return [word]
+    return ["$".join(_BRACED.sub(lambda match: variables.get(match[1], ""), part) for part in word.split("$$"))]
+
+
+def specifiers(word: str, unit_name: str) -> str | None:
+    """`word` with the specifiers that a unit's name decides; None where it has another one."""
+    if "%" not in word:
+        return word
+    stem = unit_name.removesuffix(".service")
+    prefix, _, instance = stem.partition("@")
+    known = {"%%": "%", "%n": unit_name, "%N": stem, "%p": prefix, "%i": instance, "%I": instance.replace("-", "/")}
+    result = re.sub(r"%.", lambda match: known.get(match[0], "\0"), word)
+    return None if "\0" in result else result

@@ -1,0 +1,27 @@
+"""Every step kind there is, by the name a runbook uses."""
+
+from __future__ import annotations
+
+from console.steps.base import Step
+from console.steps.host_command import HostCommand
+from console.steps.host_preflight import HostPreflight
+from console.steps.service_restart import ServiceRestart
+from console.steps.service_verify import ServiceVerify
+from console.steps.service_wait_ready import ServiceWaitReady
+from console.steps.systemd_daemon_reload import SystemdDaemonReload
+from console.steps.unit_backup import UnitBackup
+from console.steps.unit_set import UnitSet
+
+STEP_KINDS: dict[str, type[Step]] = {
+    kind.uses: kind
+    for kind in (
+        HostPreflight,
+        UnitBackup,
+        UnitSet,
+        SystemdDaemonReload,
+        ServiceRestart,
+        ServiceWaitReady,
+        ServiceVerify,
+        HostCommand,
+    )
+}

@@ -1,0 +1,188 @@
+"""`service.verify`: prove that the setting is really served."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from console.errors import NotServedError, RestartedByOthersError
+from console.facts.collect import collect
+from console.schema.events import FactsRead, FindingMade, StepProgress, Verified
+from console.schema.facts import Facts
+from console.schema.hosts import Target
+from console.schema.plan import OnAbort
+from console.schema.serving import Serving
+from console.settings.levels import Levels
+from console.steps.base import Step, StepIO, StepResult
+from console.steps.levels import event_of, levels_of
+
+# Beyond the old limit by more than the few tokens an engine adds or reserves on its own.
+PAST_OLD_MARGIN_TOKENS = 64
+SHORT_PROBE_TOKENS = 64
+OUTPUT_TOKENS = 8
+FULL_PROBE_LIMIT_S = 300.0
+
+
+class ServiceVerify(Step):
+    """Four levels agree, the pool holds one full-length request, and a real generation goes past the old limit.
+
+    `require = "start"` accepts a window the pool cannot hold in one request, and says the largest that is served.
+    `probe`: full (the largest request served), past-old (just past the old limit), short, or auto.
+    """
+
+    uses: ClassVar[str] = "service.verify"
+    looks: ClassVar[bool] = True
+    on_abort: ClassVar[OnAbort] = "stops now"
+    summary: ClassVar[str] = "prove that it is served"
+
+    probe: Literal["auto", "full", "past-old", "short"] = "auto"
+    require: Literal["serve", "start"] = "serve"
+
+    def title(self, target: Target) -> str:
+        return "prove that the setting is served"
+
+    async def run(self, io: StepIO) -> StepResult:
+        facts = await collect(io.reader, io.engine, patience_s=60.0)
+        io.after = facts
+        io.emit(FactsRead(target=facts.target, when="after", facts=facts.model_dump(mode="json")))
+        self._same_process(io, facts)
+        serving = facts.serving or Serving()
+        levels = [levels_of(facts, io.engine, name) for name in io.expected]
+        for level in levels:
+            io.emit(event_of(facts.target, level))
+        self._levels_agree(io, levels, facts)
+        said = self._pool_holds(io, serving, facts.target)
+        if io.plan.nothing_to_do:
+            return StepResult("ok", f"already so on disk, loaded, running and serving{said}")
+        await self._generate(io, facts, serving)
+        message = "; ".join(f"{name} {value}" for name, value in io.expected.items()) + said
+        io.emit(Verified(target=facts.target, invocation_id=facts.unit.invocation_id, message=message))
+        return StepResult("ok", f"served: {message}" if io.expected else "it serves")
+
+    def _same_process(self, io: StepIO, facts: Facts) -> None:
+        if facts.unit.active_state != "active":
+            raise NotServedError(f"{facts.unit.id} is {facts.unit.active_state}", where=facts.target)
+        if io.invocation and facts.unit.invocation_id != io.invocation:
+            raise RestartedByOthersError(
+                f"the service was started again (invocation {facts.unit.invocation_id})", where=facts.target
+            )
+        if facts.process.foreign_pid:
+            raise NotServedError(
+                f"port {io.plan.target.service.port} is answered by process {facts.process.foreign_pid}, "
+                f"which is not of {facts.unit.id}",
+                where=facts.target,
+            )
+
+    def _levels_agree(self, io: StepIO, levels: list[Levels], facts: Facts) -> None:
+        for level in levels:
+            wanted = io.expected[level.setting]
+            seen = {
+                "disk": level.disk,
+                "loaded": level.loaded,
+                "running": level.running,
+                "serving": level.serving,
+            }
+            for name, value in seen.items():
+                if value.value is None:
+                    if name == "serving" and level.setting == "context_length":
+                        raise NotServedError(
+                            f"what context_length is served cannot be seen: {value.reason}", where=facts.target
+                        )
+                    continue
+                if not same(io, level.setting, value.value, wanted):
+                    raise NotServedError(
+                        f"{level.setting} is {wanted} in the unit and {value.value} {PLACES[name]}",
+                        where=facts.target,
+                        hint="the first level that differs is the diagnosis",
+                    )
+
+    def _pool_holds(self, io: StepIO, serving: Serving, where: str) -> str:
+        """Judge the KV pool against the window; returns what to add to the message."""
+        context, pool = serving.context_length, serving.pool_tokens
+        if pool is None or context is None:
+            return ", pool not seen"
+        io.emit(
+            FindingMade(target=where, name="pool_tokens", value=pool, unit="", method="server_info", source="engine")
+        )
+        full = io.engine.largest_request(context, 1 << 62, 0)
+        served = serving.largest_request_tokens or io.engine.largest_request(context, pool, 0)
+        if served >= full:
+            return f", pool {pool}"
+        sentence = (
+            f"context_length {context} is accepted but cannot be served: the KV pool holds {pool} tokens, "
+            f"the largest request served is {served}"
+        )
+        if self.require == "serve":
+            raise NotServedError(
+                sentence,
+                where=where,
+                hint="raise mem_fraction, lower the window, or accept it with --set require=start",
+            )
+        return f", pool {pool}: the largest request served is {served} tokens"
+
+    async def _generate(self, io: StepIO, facts: Facts, serving: Serving) -> None:
+        tokens, kind = self._probe_size(io, facts, serving)
+        io.emit(
+            StepProgress(
+                target=facts.target,
+                step=io.step.id,
+                phase="generation",
+                message=f"{tokens} tokens in, {OUTPUT_TOKENS} out ({kind})",
+                eta_s=tokens / facts.prefill_tok_s if facts.prefill_tok_s else None,
+            )
+        )
+        reply = await io.reader.fetch(io.engine.probe(tokens, OUTPUT_TOKENS, io.request_id))
+        generation = io.engine.read_generation(reply)
+        if generation.error or generation.prompt_tokens is None:
+            raise NotServedError(
+                f"a request of {tokens} tokens was not served: {generation.error or 'no token count in the reply'}",
+                where=facts.target,
+            )
+        old = io.old_limit_tokens
+        if old is not None and tokens > old >= generation.prompt_tokens:
+            raise NotServedError(
+                f"the server counted {generation.prompt_tokens} prompt tokens, not more than the old limit {old}",
+                where=facts.target,
+            )
+        if not generation.completion_tokens:
+            raise NotServedError("the server generated nothing", where=facts.target)
+        common = {"target": facts.target, "method": f"probe {kind}", "source": "engine", "n": 1}
+        io.emit(FindingMade(name="prompt_tokens", value=generation.prompt_tokens, **common))
+        io.emit(FindingMade(name="completion_tokens", value=generation.completion_tokens, **common))
+        time_s = generation.server_time_s or reply.duration_s
+        io.emit(FindingMade(name="probe_time", value=round(time_s, 3), unit="s", **common))
+
+    def _probe_size(self, io: StepIO, facts: Facts, serving: Serving) -> tuple[int, str]:
+        """Prompt tokens of the probe, and which kind it became."""
+        context = serving.context_length or 0
+        pool = serving.pool_tokens or 1 << 62
+        largest = io.engine.largest_request(context, pool, OUTPUT_TOKENS)
+        old = io.old_limit_tokens
+        rises = old is not None and context > old
+        past_old = (old or 0) + PAST_OLD_MARGIN_TOKENS
+        kind = self.probe
+        if kind == "auto":
+            kind = "short"
+            if rises:
+                quiet = facts.foreign_requests_60s == 0
+                quick = facts.prefill_tok_s is not None and largest / facts.prefill_tok_s < FULL_PROBE_LIMIT_S
+                kind = "full" if quiet and quick else "past-old"
+        if kind == "past-old" and (not rises or past_old > largest):
+            kind = "short" if not rises else "full"
+        sizes = {"full": largest, "past-old": past_old, "short": min(SHORT_PROBE_TOKENS, largest)}
+        return sizes[kind], kind
+
+
+PLACES = {
+    "disk": "on disk",
+    "loaded": "as systemd loaded it",
+    "running": "in the running process",
+    "serving": "as served",
+}
+
+
+def same(io: StepIO, setting: str, left: str, right: str) -> bool:
+    """Whether two spellings mean the same value."""
+    try:
+        return io.engine.parse_value(setting, left) == io.engine.parse_value(setting, right)
+    except (ValueError, KeyError):
+        return left == right

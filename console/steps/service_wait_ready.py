@@ -1,0 +1,123 @@
+"""`service.wait_ready`: follow the new process until it serves, or say why it never will."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from console.errors import NotReadyError, RestartedByOthersError
+from console.facts.readiness import Readiness, Verdict
+from console.facts.watch import watch_once
+from console.schema.events import LogLine, StepProgress
+from console.schema.hosts import Target
+from console.schema.names import Seconds
+from console.schema.plan import OnAbort
+from console.steps.base import Step, StepIO, StepResult
+from console.untrusted import one_line
+
+# Looks are cheap but not free: often while things change quickly, rarely in a long load.
+FIRST_POLL_S = 0.2
+SLOWEST_POLL_S = 2.0
+# Kinds of lines worth keeping in the run's log; batches and access lines only matter when measuring.
+KEPT_KINDS = frozenset({"args", "weights", "pool", "limits", "graphs", "ready", "failure", "pressure", "stopping"})
+
+
+class ServiceWaitReady(Step):
+    """Wait until the restarted service serves.
+
+    `timeout` (the common key) is when a wait that no longer moves is given up; while the load still progresses it
+    goes on up to `hard_timeout`. The connection may be lost and found again meanwhile.
+    """
+
+    uses: ClassVar[str] = "service.wait_ready"
+    looks: ClassVar[bool] = True
+    on_abort: ClassVar[OnAbort] = "stops now"
+    summary: ClassVar[str] = "wait until it serves"
+
+    hard_timeout: Seconds = 3600.0
+
+    def title(self, target: Target) -> str:
+        return "wait until the new process serves"
+
+    async def run(self, io: StepIO) -> StepResult:
+        timeout_s = io.step.timeout_s or 1800.0
+        started = io.clock.monotonic()
+        readiness = Readiness(
+            engine=io.engine,
+            invocation_before=io.invocation_before,
+            restarted=io.restarted,
+            started_at=started,
+            phase_started_at=started,
+            boot_id=io.before.host.boot_id,
+            load_estimate_s=io.plan.load_estimate_s,
+        )
+        cursor = ""
+        shown: tuple[object, ...] = ()
+        polls = 0
+        while True:
+            now = io.clock.monotonic()
+            waited_s = now - started
+            limit_s = max(self.hard_timeout, timeout_s) + io.extended_s()
+            watch = await watch_once(
+                io.reader,
+                io.engine,
+                io.plan.target.service.port,
+                cursor,
+                patience_s=max(5.0, limit_s - waited_s),
+            )
+            if watch.reconnected and io.regained is not None:
+                await io.regained()
+            cursor = watch.cursor
+            io.seen = watch
+            verdict = readiness.observe(watch, io.clock.monotonic(), lambda line: keep(io, line.kind, line.text))
+            io.invocation = verdict.invocation or io.invocation
+            if verdict.state == "ready":
+                took = io.clock.monotonic() - started
+                return StepResult("ok", f"ready after {took:.1f} s, invocation {verdict.invocation[:8]}")
+            judge(verdict, io)
+            now = io.clock.monotonic()
+            if (verdict.phase, verdict.done, verdict.message) != shown or polls % 5 == 0:
+                shown = (verdict.phase, verdict.done, verdict.message)
+                io.emit(progress(io, verdict))
+            waited_s = now - started
+            if waited_s >= timeout_s + io.extended_s() and (waited_s >= limit_s or not readiness.moving(now)):
+                why = "nothing moves any more" if waited_s < limit_s else "the hard limit is reached"
+                raise NotReadyError(
+                    f"not ready after {waited_s:.0f} s ({verdict.phase}): {why}",
+                    where=io.plan.target.name,
+                    hint=f"console logs {io.plan.target.name}",
+                )
+            polls += 1
+            await io.clock.sleep(min(SLOWEST_POLL_S, FIRST_POLL_S * (1 + polls / 25)))
+
+
+def judge(verdict: Verdict, io: StepIO) -> None:
+    """Raise for a verdict that ends the wait badly."""
+    where = io.plan.target.name
+    unit = io.plan.target.service.unit
+    if verdict.state == "replaced":
+        raise RestartedByOthersError(
+            verdict.message, where=where, hint=f"systemctl status {unit}; nothing was rolled back over that start"
+        )
+    if verdict.state == "failed":
+        for line in verdict.lines:
+            io.emit(LogLine(target=where, kind="failure", text=one_line(line, 400)))
+        said = "".join(f"\n    {one_line(line, 160)}" for line in verdict.lines)
+        raise NotReadyError(verdict.message + said, where=where, hint=f"journalctl -u {unit} -n 200")
+
+
+def progress(io: StepIO, verdict: Verdict) -> StepProgress:
+    return StepProgress(
+        target=io.plan.target.name,
+        step=io.step.id,
+        phase=verdict.phase,
+        done=verdict.done,
+        total=verdict.total,
+        eta_s=None if verdict.eta_s is None else round(verdict.eta_s, 1),
+        message=verdict.message,
+    )
+
+
+def keep(io: StepIO, kind: str, text: str) -> None:
+    """Put a classified line into the run's log."""
+    if kind in KEPT_KINDS:
+        io.emit(LogLine(target=io.plan.target.name, kind=kind, text=one_line(text, 400)))

@@ -1,0 +1,57 @@
+"""`unit.set`: change one setting in the file that decides it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar, Literal
+
+from pydantic import model_validator
+
+from console.schema.hosts import Target
+from console.schema.runbook import Value
+from console.settings.edit import plan_edit
+from console.steps.base import Look, Proposal, Step
+
+
+class UnitSet(Step):
+    """Set a setting of the engine to a value.
+
+    The edit goes to the file that wins: the base unit, or the drop-in that replaces its command line
+    (`settings.locate`). A value already at `to` is fine, whatever `expect` says.
+    """
+
+    uses: ClassVar[str] = "unit.set"
+    summary: ClassVar[str] = "set a setting in the unit"
+
+    setting: str | None = None  # engine-neutral; the engine spells it
+    flag: str | None = None  # or a flag, verbatim
+    to: Value  # as the file is to have it
+    expect: Value | None = None  # refuse when the unit says something else
+    when_absent: Literal["error", "add"] = "error"
+
+    @model_validator(mode="after")
+    def _one_of(self) -> UnitSet:
+        if (self.setting is None) == (self.flag is None):
+            raise ValueError("unit.set needs either setting = NAME or flag = WORD")
+        return self
+
+    def title(self, target: Target) -> str:
+        return f"set {self.setting or self.flag} to {word(self.to)}"
+
+    def plan(self, look: Look) -> Iterator[Proposal]:
+        yield plan_edit(
+            look.unit,
+            look.engine,
+            setting=self.setting,
+            flag=self.flag,
+            to=word(self.to),
+            expect=None if self.expect is None else word(self.expect),
+            when_absent=self.when_absent,
+        )
+
+
+def word(value: Value) -> str:
+    """A TOML value as the word a command line has."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)
