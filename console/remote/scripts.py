@@ -1,0 +1,95 @@
+"""Loading and rendering the shell scripts, and cutting their output into sections.
+
+A script goes to `/bin/sh -s` on stdin: its arguments as `set --`, the prelude, and the script as the body of one
+function. A shell reads a whole function before it runs any of it, so a script torn by a dying connection does nothing,
+and commands inside it read /dev/null instead of eating the rest of the script.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from types import MappingProxyType
+
+from console.errors import InternalError
+from console.untrusted import decode
+
+SHELL = "/bin/sh -s"
+
+
+@dataclass(frozen=True)
+class Output:
+    """What a script said. `sections` are the bytes between its marks; `stdout` is everything, marks included."""
+
+    exit_status: int
+    sections: Mapping[str, bytes] = field(default_factory=lambda: MappingProxyType({}))
+    stdout: bytes = b""
+    stderr: bytes = b""
+
+    def text(self, name: str) -> str:
+        """A section as text, `""` where the script did not get that far."""
+        return decode(self.sections.get(name, b""))
+
+    @property
+    def complaint(self) -> str:
+        """What it said on stderr, as text."""
+        return decode(self.stderr).strip()
+
+
+@cache
+def load(name: str) -> str:
+    """The text of a script, by its file's name without `.sh`."""
+    path = files("console.remote").joinpath("scripts", f"{name}.sh")
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise InternalError(f"there is no script {name}.sh") from None
+
+
+def quote(word: str) -> str:
+    """`word` as one shell word, literally. Raises InternalError for NUL, which no shell can pass on."""
+    if "\0" in word:
+        raise InternalError("a NUL byte cannot be passed to a script")
+    return "'" + word.replace("'", "'\\''") + "'"
+
+
+def render(
+    name: str,
+    args: Sequence[str],
+    *,
+    mark: str,
+    sudo: str = "auto",
+    lock_file: str = "",
+    lock_run: str = "",
+    keep_stdin: bool = False,
+) -> bytes:
+    """The bytes to send to `SHELL`. `lock_run` makes the script refuse (75) unless that run holds `lock_file`."""
+    variables = {
+        "console_mark": mark,
+        "console_sudo": sudo,
+        "console_lock_file": lock_file,
+        "console_lock_run": lock_run,
+    }
+    lines = [
+        "# shellcheck shell=sh disable=SC2034,SC2317",
+        *(f"{variable}={quote(value)}" for variable, value in variables.items()),
+        "set -- " + " ".join(map(quote, args)),
+        load("prelude"),
+        "script() {",
+        load(name),
+        "}",
+        'script "$@"' + ("" if keep_stdin else " </dev/null"),
+        "",
+    ]
+    return "\n".join(lines).encode("utf-8", "surrogateescape")
+
+
+def cut(stdout: bytes, mark: str) -> Mapping[str, bytes]:
+    """The sections of an output. What precedes the first mark (a login shell's greeting) belongs to none."""
+    sections: dict[str, bytes] = {}
+    for part in stdout.split(f"\n{mark} ".encode())[1:]:
+        name, _, body = part.partition(b"\n")
+        sections[decode(name)] = body
+    return MappingProxyType(sections)

@@ -1,0 +1,210 @@
+# shellcheck shell=sh disable=SC2034,SC2154
+# look_facts.sh UNIT PORT STATE_FOLDER RUNTIME_FOLDER [FLAG...]
+# Everything a plan needs of one unit. FLAGs are options of the engine whose values are paths.
+unit=$1 port=$2 state_folder=$3 runtime_folder=$4
+shift 4
+path_flags=" $* "
+set -f
+
+section host
+printf 'hostname=%s\n' "$(uname -n)"
+printf 'kernel=%s\n' "$(uname -r)"
+printf 'boot_id=%s\n' "$(cat /proc/sys/kernel/random/boot_id 2>/dev/null)"
+printf 'os=%s\n' "$(sed -n 's/^PRETTY_NAME=//p' /etc/os-release 2>/dev/null | tr -d '"')"
+printf 'now=%s\n' "$(date -u +%Y-%m-%dT%H:%M:%S.%3NZ)"
+printf 'uptime=%s\n' "$(cat /proc/uptime 2>/dev/null)"
+printf 'login=%s\n' "$(id -un)"
+printf 'uid=%s\n' "$console_uid"
+if [ "$console_uid" = 0 ]; then
+  echo 'sudo=root'
+elif [ "$console_sudo" = never ]; then
+  echo 'sudo=refused'
+elif ! command -v sudo >/dev/null 2>&1; then
+  echo 'sudo=absent'
+elif sudo_said=$(sudo -n -- true 2>&1); then
+  echo 'sudo=passwordless'
+else
+  case $sudo_said in
+    *password*) echo 'sudo=password' ;;
+    *) echo 'sudo=refused' ;;
+  esac
+  printf 'sudo_said=%s\n' "$sudo_said"
+fi
+printf 'systemd=%s\n' "$(systemctl --version 2>/dev/null | head -n 1)"
+printf 'simulated=%s\n' "${CONSOLE_LAB_SIMULATED:-}"
+
+section unit
+unit_show=$(systemctl show --no-pager --property=Id,LoadState,LoadError,ActiveState,SubState,Result,Type,UnitFileState,FragmentPath,SourcePath,DropInPaths,EnvironmentFiles,NeedDaemonReload,MainPID,InvocationID,NRestarts,ExecStart,ExecMainCode,ExecMainStatus,ExecMainStartTimestampMonotonic,Restart,RestartUSec,TimeoutStartUSec,User,WorkingDirectory,ControlGroup,Job,RequiredBy,BoundBy,ConsistsOf,StandardOutput -- "$unit" 2>&1)
+printf 'status=%s\n%s\n' "$?" "$unit_show"
+fragment=$(unit_property FragmentPath)
+invocation=$(unit_property InvocationID)
+main_pid=$(unit_property MainPID)
+control_group=$(unit_property ControlGroup)
+working_folder=$(unit_property WorkingDirectory)
+working_folder=${working_folder#!}
+loaded_argv=$(printf '%s\n' "$unit_show" | sed -n 's/^ExecStart=.*argv\[\]=\(.*\) ; ignore_errors=.*/\1/p')
+
+if [ -n "$fragment" ]; then
+  describe_file fragment "$fragment"
+fi
+for path in $(unit_property SourcePath); do
+  describe_file source "$path"
+done
+for path in $(unit_property DropInPaths); do
+  describe_file dropin "$path"
+done
+# "PATH (ignore_errors=yes)", one a line; PATH may hold wildcards
+while IFS= read -r line; do
+  path=${line% (ignore_errors=*}
+  case $path in
+    '') continue ;;
+    *[*?[]*)
+      set +f
+      for match in $path; do
+        describe_file environment "$match"
+      done
+      set -f
+      ;;
+    *) describe_file environment "$path" ;;
+  esac
+done <<LIST
+$(unit_property EnvironmentFiles)
+LIST
+# A wrapper is the command itself where that is a script, or the script a shell is given.
+while IFS= read -r line; do
+  # shellcheck disable=SC2086 # words, as systemd shows them
+  set -- $line
+  wrapper=
+  case ${1##*/} in
+    '') continue ;;
+    sh | bash | dash | zsh | ksh)
+      shift
+      while [ $# -gt 0 ]; do
+        case $1 in
+          -*c*) break ;;
+          -*) shift ;;
+          *)
+            wrapper=$1
+            break
+            ;;
+        esac
+      done
+      ;;
+    *)
+      if [ "$(head -c 2 -- "$1" 2>/dev/null | tr -d '\000')" = '#!' ]; then
+        wrapper=$1
+      fi
+      ;;
+  esac
+  case $wrapper in
+    '') continue ;;
+    /*) ;;
+    *) wrapper=$working_folder/$wrapper ;;
+  esac
+  if [ "$(stat -L -c %s -- "$wrapper" 2>/dev/null || echo 0)" -le 262144 ]; then
+    describe_file wrapper "$wrapper"
+  fi
+done <<LIST
+$loaded_argv
+LIST
+
+section room
+# Where a folder does not exist yet, its nearest parent tells the room.
+for folder in "${fragment%/*}" "$state_folder"; do
+  while [ -n "$folder" ] && [ ! -d "$folder" ]; do
+    folder=${folder%/*}
+  done
+  # shellcheck disable=SC2046 # two numbers
+  set -- $(stat -f -c '%a %S' -- "${folder:-/}" 2>/dev/null)
+  printf '%s\n' "$((${1:-0} * ${2:-0}))"
+done
+
+set +f
+port_owner "$port" "${main_pid:-0}" "$(unit_processes "$control_group" "$main_pid")"
+set -f
+section process
+printf 'pid=%s\nforeign=%s\nreason=%s\n' "$port_pid" "$port_foreign" "$port_reason"
+if [ -n "$port_pid" ]; then
+  printf 'stat=%s\n' "$(cat "/proc/$port_pid/stat" 2>/dev/null)"
+  section cmdline
+  base64 -w 0 <"/proc/$port_pid/cmdline"
+  section environ
+  read_file "/proc/$port_pid/environ" 2>/dev/null | base64 -w 0
+fi
+
+section paths
+looked=' '
+look_at() {
+  case $looked in
+    *" $2 "*) return 0 ;;
+  esac
+  looked="$looked$2 "
+  if [ -e "$2" ] || root test -e "$2" 2>/dev/null; then
+    printf 'yes\t%s\t%s\n' "$1" "$2"
+  else
+    printf 'no\t%s\t%s\n' "$1" "$2"
+  fi
+}
+while IFS= read -r line; do
+  # shellcheck disable=SC2086 # words, as systemd shows them
+  set -- $line
+  if [ $# -gt 0 ]; then
+    look_at binary "$1"
+    shift
+  fi
+  flag=
+  for word in "$@"; do
+    case $word in
+      -*=/*)
+        case $path_flags in
+          *" ${word%%=*} "*) look_at model "${word#*=}" ;;
+        esac
+        ;;
+      /*)
+        case $path_flags in
+          *" ${flag:-/} "*) look_at model "$word" ;;
+        esac
+        ;;
+    esac
+    flag=$word
+  done
+done <<LIST
+$loaded_argv
+LIST
+case $working_folder in
+  /*) look_at folder "$working_folder" ;;
+esac
+
+section gpu
+if command -v nvidia-smi >/dev/null 2>&1; then
+  gpu_said=$(timeout 15 nvidia-smi --query-gpu=index,name,memory.total,memory.used,driver_version,uuid --format=csv,noheader,nounits 2>&1)
+  printf 'status=%s\n%s\n' "$?" "$gpu_said"
+else
+  echo 'status=127'
+fi
+section driver
+cat /proc/driver/nvidia/version 2>/dev/null
+
+section xid
+journal --dmesg --boot --output=cat --lines=20 '--grep=NVRM: Xid' 2>&1
+
+if [ -n "$invocation" ]; then
+  # The first lines tell how long it loaded, the last ones how it runs.
+  section journal_head
+  journal --all --output=json --output-fields=MESSAGE,_SYSTEMD_INVOCATION_ID,INVOCATION_ID,_PID "_SYSTEMD_INVOCATION_ID=$invocation" + "INVOCATION_ID=$invocation" 2>/dev/null | head -n 600
+  section journal_tail
+  journal --all --output=json --output-fields=MESSAGE,_SYSTEMD_INVOCATION_ID,INVOCATION_ID,_PID --lines=400 "_SYSTEMD_INVOCATION_ID=$invocation" + "INVOCATION_ID=$invocation" 2>/dev/null
+fi
+
+section ledger
+if [ -d "$state_folder" ] || root test -d "$state_folder/$unit" 2>/dev/null; then
+  root find "$state_folder/$unit" -mindepth 2 -maxdepth 2 -name change.json -type f -size -256k -printf '%p\n' -exec base64 -w 0 {} \; -printf '\n' 2>/dev/null
+fi
+
+section lock
+lock=$runtime_folder/$unit.lock
+if [ -r "$lock" ]; then
+  if lock_is_held "$lock"; then echo 'held=yes'; else echo 'held=no'; fi
+  head -c 4096 -- "$lock"
+fi
+exit 0

@@ -1,0 +1,48 @@
+# shellcheck shell=sh disable=SC2034,SC2154
+# look_watch.sh UNIT PORT CURSOR [gpu]
+# What moves while a service starts, cheap enough to ask for again and again.
+# CURSOR: empty (this invocation's last lines), a journal cursor, or @SECONDS since the epoch.
+unit=$1 port=$2 cursor=$3 gpu=${4:-}
+
+section unit
+unit_show=$(systemctl show --no-pager --property=Id,LoadState,ActiveState,SubState,Result,NeedDaemonReload,MainPID,InvocationID,NRestarts,ExecMainCode,ExecMainStatus,ControlGroup,Job -- "$unit" 2>&1)
+printf 'status=%s\n%s\n' "$?" "$unit_show"
+invocation=$(unit_property InvocationID)
+main_pid=$(unit_property MainPID)
+
+section host
+printf 'boot_id=%s\n' "$(cat /proc/sys/kernel/random/boot_id 2>/dev/null)"
+printf 'now=%s\n' "$(date +%s.%3N)"
+
+section journal
+# By unit and not by invocation: in a crash loop the lines that say why belong to the invocation before.
+case $cursor in
+  '')
+    if [ -n "$invocation" ]; then
+      journal --all --output=json --output-fields=MESSAGE,_SYSTEMD_INVOCATION_ID,INVOCATION_ID,_PID --lines=400 "_SYSTEMD_INVOCATION_ID=$invocation" + "INVOCATION_ID=$invocation" 2>&1
+    fi
+    ;;
+  @*) journal --all --output=json --output-fields=MESSAGE,_SYSTEMD_INVOCATION_ID,INVOCATION_ID,_PID "--since=$cursor" "_SYSTEMD_UNIT=$unit" + "UNIT=$unit" 2>&1 | head -n 2000 ;;
+  *) journal --all --output=json --output-fields=MESSAGE,_SYSTEMD_INVOCATION_ID,INVOCATION_ID,_PID "--after-cursor=$cursor" "_SYSTEMD_UNIT=$unit" + "UNIT=$unit" 2>&1 | head -n 2000 ;;
+esac
+
+processes=$(unit_processes "$(unit_property ControlGroup)" "$main_pid")
+port_owner "$port" "${main_pid:-0}" "$processes"
+section process
+printf 'pid=%s\nforeign=%s\nreason=%s\n' "$port_pid" "$port_foreign" "$port_reason"
+
+section read
+counters=
+for pid in $processes; do
+  counters="$counters /proc/$pid/io"
+done
+if [ -n "$counters" ]; then
+  # shellcheck disable=SC2086 # a list of files
+  root cat $counters 2>/dev/null | awk '/^read_bytes:/ { sum += $2; seen = 1 } END { if (seen) printf "%.0f\n", sum }'
+fi
+
+section gpu
+if [ "$gpu" = gpu ] && command -v nvidia-smi >/dev/null 2>&1; then
+  timeout 5 nvidia-smi --query-gpu=memory.used --format=csv,noheader,nounits 2>/dev/null
+fi
+exit 0

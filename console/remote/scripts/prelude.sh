@@ -1,0 +1,182 @@
+# shellcheck shell=sh disable=SC2034,SC2154
+# Stands before every script. Set above it: console_mark, console_sudo, console_lock_file, console_lock_run.
+umask 077
+LC_ALL=C
+PATH=$PATH:/usr/local/sbin:/usr/sbin:/usr/local/bin:/usr/bin:/sbin:/bin
+export LC_ALL PATH
+console_uid=$(id -u)
+unit_show=''
+
+# What follows on stdout belongs to this name, up to the next mark.
+section() {
+  printf '\n%s %s\n' "$console_mark" "$1"
+}
+
+# Runs a command as root. Each call is one line of the host's sudo log.
+root() {
+  if [ "$console_uid" = 0 ]; then
+    "$@"
+  elif [ "$console_sudo" = never ]; then
+    echo 'sudo: the inventory says sudo = "never"' >&2
+    return 1
+  else
+    sudo -n -- "$@"
+  fi
+}
+
+fail() {
+  printf '%s\n' "$2" >&2
+  exit "$1"
+}
+
+# True while a process holds the lock of this file. Takes a shared lock for a moment: holders wait for it to pass.
+lock_is_held() {
+  ! (flock -n -s 8) 8<"$1" 2>/dev/null
+}
+
+lock_names_run() {
+  case $(cat -- "$1" 2>/dev/null) in
+    *"\"run\": \"$2\""*) return 0 ;;
+  esac
+  return 1
+}
+
+# A file as its own user or as root may read it.
+read_file() {
+  if [ -r "$1" ]; then
+    cat -- "$1"
+  else
+    root cat -- "$1"
+  fi
+}
+
+digest() {
+  if [ -r "$1" ]; then
+    digest_line=$(sha256sum -- "$1") || return 1
+  else
+    digest_line=$(root sha256sum -- "$1") || return 1
+  fi
+  digest_line=${digest_line#\\}
+  printf '%s\n' "${digest_line%% *}"
+}
+
+# One file that decides a unit: what it is, whose, and its content.
+file_number=0
+describe_file() {
+  file_number=$((file_number + 1))
+  section "file.$file_number"
+  printf 'kind=%s\npath=%s\n' "$1" "$2"
+  if ! file_real=$(readlink -e -- "$2" 2>/dev/null) && ! file_real=$(root readlink -e -- "$2" 2>/dev/null); then
+    file_real=$(readlink -m -- "$2" 2>/dev/null)
+    printf 'real=%s\nmissing=yes\n' "${file_real:-$2}"
+    return 0
+  fi
+  printf 'real=%s\n' "$file_real"
+  if ! file_stat=$(stat -c '%a %u %g %s %F' -- "$file_real" 2>/dev/null || root stat -c '%a %u %g %s %F' -- "$file_real" 2>&1); then
+    printf 'error=%s\n' "$file_stat"
+    return 0
+  fi
+  printf 'stat=%s\n' "$file_stat"
+  case $file_stat in
+    *' regular file' | *' regular empty file') ;;
+    *)
+      echo 'error=not a regular file'
+      return 0
+      ;;
+  esac
+  file_size=${file_stat#* * * }
+  if [ "${file_size%% *}" -gt 1048576 ]; then
+    echo 'error=larger than 1 MiB'
+    return 0
+  fi
+  if [ -r "$file_real" ] || root test -r "$file_real" 2>/dev/null; then
+    printf 'content='
+    read_file "$file_real" | base64 -w 0
+    echo
+  else
+    echo 'error=not readable for the login user, and sudo does not allow reading it'
+  fi
+}
+
+# The value of one property out of the text in $unit_show.
+unit_property() {
+  printf '%s\n' "$unit_show" | sed -n "s/^$1=//p"
+}
+
+# journalctl with the rights it takes to see a system unit's lines.
+journal() {
+  case " $(id -Gn) " in
+    *' root '* | *' systemd-journal '* | *' adm '* | *' wheel '*) journalctl --no-pager --quiet "$@" ;;
+    *) root journalctl --no-pager --quiet "$@" ;;
+  esac
+}
+
+# Inodes of the sockets that listen on a TCP port.
+listening_inodes() {
+  cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | awk -v port="$(printf '%04X' "$1")" '
+    $4 == "0A" && substr($2, length($2) - 3) == port { printf "%s ", $10 }'
+}
+
+# Processes of a unit: its control group's, or the main process and its descendants where there is no such group.
+unit_processes() {
+  for unit_tree in /sys/fs/cgroup /sys/fs/cgroup/systemd /sys/fs/cgroup/unified; do
+    if [ -n "$1" ] && [ "$1" != / ] && [ -e "$unit_tree$1/cgroup.procs" ]; then
+      find "$unit_tree$1" -name cgroup.procs -exec cat {} + 2>/dev/null | tr '\n' ' '
+      return 0
+    fi
+  done
+  if [ "${2:-0}" != 0 ]; then
+    cat /proc/[0-9]*/stat 2>/dev/null | awk -v main="$2" '
+      { pid = $1; sub(/^.*\) /, ""); split($0, field, " "); parent[pid] = field[2] }
+      END {
+        for (pid in parent) {
+          for (at = pid; at != main && (at in parent) && at > 1; at = parent[at]);
+          if (at == main) printf "%s ", pid
+        }
+      }'
+  fi
+}
+
+# Which of these processes holds one of these sockets: the preferred one if it does, else the oldest.
+socket_owner() {
+  owner_inodes=$1 owner_preferred=$2
+  shift 2
+  # With one folder alone ls prints no heading.
+  root ls -l /dev/null "$@" 2>/dev/null | awk -v inodes="$owner_inodes" -v preferred="$owner_preferred" '
+    BEGIN { count = split(inodes, list, " "); for (i = 1; i <= count; i++) wanted["socket:[" list[i] "]"] = 1 }
+    /^\/proc\/[0-9]+\/fd:$/ { split($0, part, "/"); pid = part[3] + 0 }
+    ($NF in wanted) && (!best || pid == preferred || (pid < best && best != preferred)) { best = pid }
+    END { if (best) print best }'
+}
+
+# PORT PREFERRED PROCESSES: says who listens on a port, one of these processes or somebody else's.
+port_owner() {
+  port_pid='' port_foreign='' port_reason=''
+  port_inodes=$(listening_inodes "$1")
+  if [ -z "$port_inodes" ]; then
+    port_reason="nothing listens on port $1"
+    return 0
+  fi
+  port_folders=
+  for port_candidate in $3; do
+    port_folders="$port_folders /proc/$port_candidate/fd"
+  done
+  if [ -n "$port_folders" ]; then
+    # shellcheck disable=SC2086 # a list of folders
+    port_pid=$(socket_owner "$port_inodes" "$2" $port_folders)
+  fi
+  if [ -z "$port_pid" ]; then
+    port_foreign=$(socket_owner "$port_inodes" 0 /proc/[0-9]*/fd)
+    if [ -n "$port_foreign" ]; then
+      port_reason="port $1 belongs to process $port_foreign outside the unit"
+    else
+      port_reason="port $1 is open, but its process cannot be seen"
+    fi
+  fi
+}
+
+if [ -n "$console_lock_run" ]; then
+  if ! lock_names_run "$console_lock_file" "$console_lock_run" || ! lock_is_held "$console_lock_file"; then
+    fail 75 "the lock $console_lock_file is not held by run $console_lock_run any more"
+  fi
+fi
