@@ -172,10 +172,13 @@ def refuse_launch(unit: EffectiveUnit, command: Command, launch: Launch, engine:
     word = command.words[launch.place]
     where = unit.where(command.path, word.start)
     if launch.kind == "shell-string":
-        lines = re.split(rb"[\s]+", word.octets)
-        inside = occurrences([part.decode("utf-8", "replace") for part in lines], engine, what)
+        inside = occurrences(word.text.split(), engine, what)
         verb = "stands" if inside else "would stand"
-        raise SettingElsewhereError(f"{what.flags[0]} {verb} inside a shell command line ({where})", where=where)
+        message = f"{what.flags[0]} {verb} inside the command line of a shell"
+        variable = re.search(r"\$\{?([A-Za-z_][A-Za-z0-9_]*)", inside[-1].value or "") if inside else None
+        if variable:
+            message += f", as ${variable[1]}, set in {definition(unit, variable[1]).place}"
+        raise SettingElsewhereError(message, where=where)
     if launch.kind == "script":
         place = _line_in_file(unit, word.text, engine, what) or word.text
         raise SettingElsewhereError(f"ExecStart runs the script {word.text}, which starts the engine", where=place)

@@ -9,21 +9,25 @@ from console.engines.base import Engine
 from console.settings.flags import Sought, sought, value_in
 
 
+NOT_GIVEN = "not given"
+
+
 @dataclass(frozen=True)
 class Level:
-    """A value at one level; None is n/a, with the reason. `absent`: it was looked at, and the setting is not there."""
+    """A value at one level; None is n/a, with the reason."""
 
     value: str | None
     reason: str = ""
 
     @property
-    def visible(self) -> bool:
-        return self.value is not None
+    def is_seen(self) -> bool:
+        """Whether this level was looked at and says something, be it that the flag is not given."""
+        return self.value is not None or self.reason == NOT_GIVEN
 
 
 @dataclass(frozen=True)
 class Levels:
-    """One setting at its four levels. `first_difference` names the first level that differs from the one before."""
+    """One setting at its four levels. `first_difference` names the first level that differs from the ones before it."""
 
     setting: str
     disk: Level
@@ -35,21 +39,19 @@ class Levels:
     first_difference: str | None
 
 
-NOT_GIVEN = "not given"
-
-
 def level_of_words(words: Sequence[str], engine: Engine, what: Sought) -> Level:
-    """The level that a command line shows: the last occurrence, or n/a where the flag is not given."""
+    """What a command line says: the last occurrence; n/a where a variable or specifier is not put in yet."""
     value = value_in(words, engine, what)
-    return Level(value) if value is not None else Level(None, NOT_GIVEN)
+    if value is None:
+        return Level(None, NOT_GIVEN)
+    if "$" in value or "%" in value:
+        return Level(None, f"{value} is filled in at the start")
+    return Level(value)
 
 
 def level_of_loaded(argv: str, engine: Engine, what: Sought) -> Level:
     """The level in the `argv[]` that systemctl shows: words joined by blanks, unquoted, so split at blanks again."""
-    level = level_of_words(argv.split(), engine, what)
-    if level.value is not None and "$" in level.value:
-        return Level(None, f"{level.value} is filled in at the start")
-    return level
+    return level_of_words(argv.split(), engine, what)
 
 
 def compare(
@@ -62,15 +64,25 @@ def compare(
     serving: Level,
     pool_tokens: int | None = None,
 ) -> Levels:
-    """The levels of a setting or flag; two agree when they mean the same. A level that cannot be seen is skipped."""
+    """The levels of a setting (or a flag, verbatim), compared by meaning; what cannot be seen is left out.
+
+    An engine that serves its default for a flag nobody gave agrees. Raises RefusedError where the engine has no such
+    setting.
+    """
     what = sought(engine, flag=name) if name.startswith("-") else sought(engine, setting=name)
     first_difference: str | None = None
-    known: str | None = None
+    before: Level | None = None
     for level_name, level in (("disk", disk), ("loaded", loaded), ("running", running), ("serving", serving)):
-        if level.value is None:
+        if not level.is_seen:
             continue
-        if known is not None and not what.same(engine, known, level.value):
+        if before is not None and not _agree(engine, what, before, level, is_serving=level_name == "serving"):
             first_difference = level_name
             break
-        known = level.value
+        before = level
     return Levels(what.name, disk, loaded, running, serving, pool_tokens, first_difference is None, first_difference)
+
+
+def _agree(engine: Engine, what: Sought, one: Level, other: Level, *, is_serving: bool) -> bool:
+    if one.value is None or other.value is None:
+        return is_serving or one.value == other.value
+    return what.same(engine, one.value, other.value)

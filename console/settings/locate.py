@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from dataclasses import dataclass
 
 from console.engines.base import Engine
@@ -12,6 +13,9 @@ from console.settings.flags import Occurrence, Sought, occurrences
 from console.settings.launch import Launch, read_launch
 from console.units.commands import Command
 from console.units.effective import EffectiveUnit
+
+# Not every #! is a wrapper: the programs of a Python environment begin with one too.
+_SHELL_SCRIPT = re.compile(rb"#![^\n]*\b(ba|da|z|k|a|fi)?sh\b")
 
 
 @dataclass(frozen=True)
@@ -42,7 +46,7 @@ def locate(unit: EffectiveUnit, engine: Engine, what: Sought) -> Found | Absent:
     systemd would not start this unit.
     """
     command = only_command(unit)
-    scripts = frozenset(path for path, content in unit.files.items() if content.startswith(b"#!"))
+    scripts = frozenset(path for path, content in unit.files.items() if _SHELL_SCRIPT.match(content))
     launch = read_launch(command.argv, scripts)
     found = occurrences(command.argv, engine, what, max(launch.first, launch.place))
     elsewhere.refuse_file(unit, command.path)
