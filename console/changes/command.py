@@ -1,0 +1,42 @@
+"""A command of the runbook's author that changes the host."""
+
+from __future__ import annotations
+
+import base64
+
+from console.changes.base import Made, Seen
+from console.errors import StepFailedError
+from console.remote.session import Reader, Remote
+from console.schema.change import CommandChange
+from console.untrusted import decode, one_line
+
+
+async def look(change: CommandChange, reader: Reader) -> Seen:
+    """What a command did cannot be seen from outside."""
+    return "unknown"
+
+
+async def make(change: CommandChange, remote: Remote, run: str) -> Made:
+    """Run it. Raises StepFailedError for an exit status other than 0."""
+    return await _run(change.command, change, remote, run)
+
+
+async def undo(change: CommandChange, remote: Remote, run: str) -> Made:
+    """Run the undo command. Raises StepFailedError when there is none."""
+    if not change.undo:
+        raise StepFailedError(
+            f"the command {one_line(change.command, 80)!r} has no undo: what it did is still there",
+            where=remote.target.name,
+        )
+    return await _run(change.undo, change, remote, run)
+
+
+async def _run(command: str, change: CommandChange, remote: Remote, run: str) -> Made:
+    encoded = base64.b64encode(command.encode()).decode()
+    output = await remote.act(
+        "act_command.sh", encoded, "yes" if change.sudo else "", lock=run, timeout_s=change.timeout_s
+    )
+    said = one_line(decode(output.stdout or output.stderr), 300)
+    if output.exit_status != 0:
+        raise StepFailedError(f"exit status {output.exit_status}: {said}", where=remote.target.name)
+    return Made(after={"exit_status": 0}, message=said or "exit status 0")

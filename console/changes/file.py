@@ -1,0 +1,84 @@
+"""Replace bytes of a file on the host, atomically, and only when it is as the plan read it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+
+from console.changes.base import Made, Seen
+from console.errors import ForeignEditError, RefusedError, StalePlanError, StepFailedError
+from console.remote.files import read_file
+from console.remote.session import Reader, Remote
+from console.schema.change import FileChange
+from console.schema.splice import apply, inverse
+from console.untrusted import one_line
+
+# Exit statuses of act_replace.sh.
+DIGEST_DIFFERS = 77
+NO_ROOM = 78
+
+
+async def look(change: FileChange, reader: Reader) -> Seen:
+    """Whether the file is as before, as after, or somebody else's."""
+    return seen((await read_file(reader, change.real_path)).sha256, change)
+
+
+def seen(digest: str, change: FileChange) -> Seen:
+    if digest == change.sha256_after:
+        return "after"
+    return "before" if digest == change.sha256_before else "foreign"
+
+
+async def make(change: FileChange, remote: Remote, run: str) -> Made:
+    """Write the file. Raises StalePlanError when it is not as the plan read it; then nothing was written."""
+    return await _replace(change, remote, run)
+
+
+async def undo(change: FileChange, remote: Remote, run: str) -> Made:
+    """Put the bytes back. Raises ForeignEditError when the file is not as the change left it; then nothing was written."""
+    return await _replace(inverted(change), remote, run)
+
+
+def inverted(change: FileChange) -> FileChange:
+    """The change that leads back."""
+    return change.model_copy(
+        update={
+            "sha256_before": change.sha256_after,
+            "sha256_after": change.sha256_before,
+            "splices": inverse(change.splices),
+            "summary": f"put back: {change.summary}",
+        }
+    )
+
+
+async def _replace(change: FileChange, remote: Remote, run: str) -> Made:
+    now = await read_file(remote, change.real_path)
+    before = {"sha256": now.sha256}
+    state = seen(now.sha256, change)
+    if state == "after":
+        return Made(before, {"sha256": now.sha256}, already=True, message=f"{change.path} is so already")
+    if state == "foreign":
+        raise ForeignEditError(
+            f"{change.path} was edited by somebody else meanwhile: nothing was written",
+            where=remote.target.name,
+            hint="look at the file, then plan again",
+        )
+    content = apply(now.content, change.splices)
+    if hashlib.sha256(content).hexdigest() != change.sha256_after:
+        raise StalePlanError(f"{change.path} would not become what the plan says", where=remote.target.name)
+    output = await remote.act(
+        "act_replace.sh",
+        change.real_path,
+        change.sha256_before,
+        change.sha256_after,
+        base64.b64encode(content).decode(),
+        run,
+        lock=run,
+    )
+    if output.exit_status == DIGEST_DIFFERS:
+        raise ForeignEditError(f"{change.path} was edited while we wrote: nothing was replaced", where=remote.target.name)
+    if output.exit_status != 0:
+        said = one_line(output.stderr.decode("utf-8", "replace"), 300)
+        kind = RefusedError if output.exit_status == NO_ROOM else StepFailedError
+        raise kind(f"{change.path} was not written: {said or output.exit_status}", where=remote.target.name)
+    return Made(before, {"sha256": change.sha256_after}, message=change.summary)

@@ -1,0 +1,41 @@
+"""The one place that maps a change to the code of its kind."""
+
+from __future__ import annotations
+
+from console.changes import command, file, reload, restart
+from console.changes.base import Made, Seen
+from console.remote.session import Reader, Remote
+from console.schema.change import Change, CommandChange, FileChange, ReloadChange
+
+
+async def look(change: Change, reader: Reader) -> Seen:
+    """Whether the change is there. Reads only."""
+    if isinstance(change, FileChange):
+        return await file.look(change, reader)
+    if isinstance(change, ReloadChange):
+        return await reload.look(change, reader)
+    if isinstance(change, CommandChange):
+        return await command.look(change, reader)
+    return await restart.look(change, reader)
+
+
+async def make(change: Change, remote: Remote, run: str) -> Made:
+    """Make the change, in the name of the run that holds the lock."""
+    if isinstance(change, FileChange):
+        return await file.make(change, remote, run)
+    if isinstance(change, ReloadChange):
+        return await reload.make(change, remote, run)
+    if isinstance(change, CommandChange):
+        return await command.make(change, remote, run)
+    return await restart.make(change, remote, run)
+
+
+async def undo(change: Change, remote: Remote, run: str) -> Made:
+    """Undo the change, in the name of the run that holds the lock."""
+    if isinstance(change, FileChange):
+        return await file.undo(change, remote, run)
+    if isinstance(change, ReloadChange):
+        return await reload.undo(change, remote, run)
+    if isinstance(change, CommandChange):
+        return await command.undo(change, remote, run)
+    return await restart.undo(change, remote, run)

@@ -1,0 +1,34 @@
+"""`systemctl daemon-reload`: has no undo of its own; after a file is put back it is done again."""
+
+from __future__ import annotations
+
+from console.changes.base import Made, Seen
+from console.errors import StepFailedError
+from console.remote.session import Reader, Remote
+from console.remote.systemd import unit_state
+from console.schema.change import ReloadChange
+from console.untrusted import one_line
+
+
+async def look(change: ReloadChange, reader: Reader) -> Seen:
+    """Whether systemd has read the files as they are now."""
+    state = await unit_state(reader, change.unit)
+    return "before" if state.need_daemon_reload else "after"
+
+
+async def make(change: ReloadChange, remote: Remote, run: str) -> Made:
+    """Reload, and see that systemd no longer asks for one."""
+    output = await remote.act("act_reload.sh", lock=run, timeout_s=120.0)
+    if output.exit_status != 0:
+        said = one_line(output.stderr.decode("utf-8", "replace"), 300)
+        raise StepFailedError(f"daemon-reload failed: {said or output.exit_status}", where=remote.target.name)
+    state = await unit_state(remote, change.unit)
+    if state.need_daemon_reload:
+        raise StepFailedError(f"{change.unit} still needs a daemon-reload after one", where=remote.target.name)
+    if state.load_state not in ("loaded", ""):
+        raise StepFailedError(f"systemd cannot load {change.unit} now ({state.load_state})", where=remote.target.name)
+    return Made(after={"load_state": state.load_state}, message="systemd read the unit files again")
+
+
+async def undo(change: ReloadChange, remote: Remote, run: str) -> Made:
+    return await make(change, remote, run)
