@@ -79,6 +79,9 @@ _PROMPT_MARGIN = 7
 # It cuts max_new_tokens to min(context, pool) - 1 - prompt - 1 without a word.
 _TOTAL_MARGIN = 2
 
+# Failures of this certainty and less say that something died, not why.
+_ONLY_DIED = 10
+
 # Ids of ordinary tokens in the vocabulary of any model served: above the control tokens, below its end.
 _FIRST_ID, _IDS = 100, 4900
 
@@ -123,7 +126,17 @@ class SGLang:
         return sglang_log.read_log(line)
 
     def failure_cause(self, lines: Sequence[LogLine]) -> LogLine | None:
-        return most_certain(lines)
+        """See `Engine.failure_cause`.
+
+        Where all lines only say that something died, what the engine complained of just before is the cause: up to
+        0.4.5 a prompt longer than the pool ended the scheduler.
+        """
+        cause = most_certain(lines)
+        if cause is not None and cause.certainty <= _ONLY_DIED:
+            before = lines[max(lines.index(cause) - 1, 0)]
+            if before.kind == "pressure" and before.cause:
+                return before
+        return cause
 
     def probe(self, prompt_tokens: int, output_tokens: int, request_id: str) -> Request:
         """See `Engine.probe`. The prompt is token ids drawn from `request_id`.

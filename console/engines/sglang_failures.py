@@ -137,7 +137,7 @@ FAILURES: tuple[Row, ...] = (
             r"^\S*(?:Error|Exception): .*(?:is not a local folder and is not a valid model identifier"
             r"|Incorrect path_or_model_id|Can't load the configuration of|does not appear to have a file named"
             r"|Repo id must be in the form|Unrecognized model in |Cannot find any model weights)"
-            r"|^\S*(?:RepositoryNotFoundError|LocalEntryNotFoundError|FileNotFoundError): .*"
+            r"|^\S*(?:RepositoryNotFoundError|LocalEntryNotFoundError): .*"
         ),
         "transformers, huggingface_hub",
         "OSError: Incorrect path_or_model_id: '/models/gone'. Please provide a path or a repo_id.",
@@ -231,6 +231,14 @@ FAILURES: tuple[Row, ...] = (
     ),
     Row(
         "failure",
+        re.compile(r"^FileNotFoundError: (?P<message>.*)"),
+        "Python",
+        "FileNotFoundError: [Errno 2] No such file or directory: '/models/m/model.safetensors.index.json'",
+        cause="file-not-found",
+        certainty=68,
+    ),
+    Row(
+        "failure",
         re.compile(r"^Initialization failed\. warmup error: (?P<message>.*)"),
         "0.4.6",
         "Initialization failed. warmup error: Traceback (most recent call last):",
@@ -259,7 +267,7 @@ FAILURES: tuple[Row, ...] = (
     ),
     Row(
         "failure",
-        re.compile(r"^(?P<error>(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception)): (?P<message>.*)"),
+        re.compile(r"^(?P<error>(?:[A-Za-z_]\w*\.)*(?:[A-Z]\w*)?(?:Error|Exception))(?:: (?P<message>.*))?$"),
         "Python",
         "ValueError: Quantization method of the checkpoint (awq) does not match the argument (gptq).",
         cause="exception",
