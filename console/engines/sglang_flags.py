@@ -250,16 +250,16 @@ ALIASES: tuple[tuple[str, ...], ...] = (
 )
 _SAME = {flag: group[0] for group in ALIASES for flag in group}
 
-_BY_RELEASE: tuple[frozenset[str], ...] = tuple(
-    frozenset(
+BY_RELEASE: dict[str, frozenset[str]] = {
+    release: frozenset(
         flag
         for (first, last), text in _TABLE.items()
         if RELEASES.index(first) <= index <= RELEASES.index(last)
         for flag in text.split()
     )
-    for index in range(len(RELEASES))
-)
-FLAGS: frozenset[str] = frozenset().union(*_BY_RELEASE)
+    for index, release in enumerate(RELEASES)
+}
+FLAGS: frozenset[str] = frozenset().union(*BY_RELEASE.values())
 
 
 @cache
@@ -274,7 +274,7 @@ def resolve(word: str) -> str | None:
     if len(name) < 3 or not name.startswith("--"):
         return None
     meanings: dict[str, str] = {}  # what it stores → the flag
-    for flags in _BY_RELEASE:
+    for flags in BY_RELEASE.values():
         matching = sorted(flag for flag in flags if flag.startswith(name))
         stores = {_SAME.get(flag, flag) for flag in matching}
         if len(stores) == 1:

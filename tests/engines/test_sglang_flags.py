@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from console.engines.registry import engine_named
-from console.engines.sglang_flags import ALIASES
+from console.engines.sglang_flags import ALIASES, BY_RELEASE, RELEASES
 
 SGLANG = engine_named("sglang")
 
@@ -64,6 +66,31 @@ def test_an_abbreviation_never_means_a_flag_it_is_not_the_beginning_of(flag: str
     assert SGLANG.resolve_flag(flag) == flag
     meant = SGLANG.resolve_flag(flag[:length])
     assert meant is None or meant.startswith(flag[:length])
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_argparse_of_every_release_agrees(release: str) -> None:
+    """Whatever argparse takes for a spelled flag, we take for the same one, or say that releases differ."""
+    flags = BY_RELEASE[release]
+    same = {flag: group[0] for group in ALIASES for flag in group}
+    parser = argparse.ArgumentParser(add_help=False, exit_on_error=False)
+    for stored in {same.get(flag, flag) for flag in flags}:
+        names = sorted(flag for flag in flags if same.get(flag, flag) == stored)
+        parser.add_argument(*names, dest=stored, nargs="?", const="given")
+
+    agreed = 0
+    for spelled in sorted(flags & {flag for spelling in SGLANG.spellings.values() for flag in spelling.flags}):
+        for length in range(4, len(spelled) + 1, 3):
+            word = spelled[:length]
+            try:
+                given_flags = vars(parser.parse_args([word]))
+            except (argparse.ArgumentError, SystemExit):
+                continue  # ambiguous in this release
+            meant = SGLANG.resolve_flag(word)
+            if meant is not None and word not in SGLANG.flags - flags:
+                assert given_flags[same.get(meant, meant)] == "given", word
+                agreed += 1
+    assert agreed > 80
 
 
 def test_every_spelling_is_a_known_flag_and_no_flag_spells_two_settings() -> None:
