@@ -130,6 +130,11 @@ class Engine(Protocol):
 
     def read_generation(self, reply: Reply) -> Generation: ...
 
-    def largest_request(self, context_length: int, pool_tokens: int, output_tokens: int) -> int:
-        """Prompt tokens of the largest request that such an instance accepts with this many output tokens."""
+    def largest_request(
+        self, context_length: int, pool_tokens: int, output_tokens: int, reserved_tokens: int = 0
+    ) -> int:
+        """Prompt tokens of the largest request that such an instance accepts with this many output tokens.
+
+        `reserved_tokens` is what `Serving.reserved_tokens` says a draft holds back.
+        """
         ...
