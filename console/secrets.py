@@ -2,43 +2,51 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+from urllib.parse import quote
+
+from console.secret_names import is_count_of_tokens, is_secret_name
+
+__all__ = ["MASK", "Redactor", "Secret", "is_secret_name"]
 
 MASK = "***"
 
-# Names whose values are secret wherever they stand: flags, environment variables, JSON keys, Python reprs.
-_SECRET_NAMES = (
-    r"(?:api[-_]?keys?|auth[-_]?tokens?|tokens?|passwords?|passwd|secrets?|credentials?"
-    r"|access[-_]?keys?|private[-_]?keys?)"
-)
-# Names that only look secret: counts and paths of tokens and tokenizers.
-_INNOCENT = re.compile(
-    r"(?i)(max|num|min|total|new|draft|prompt|completion|context|output|input|cached|pool|batch|prefill|chunk|pad|eos|bos|mask|"
-    r"stop|special|per|skip|of|budget|reasoning|top)[-_a-z]*[-_]?tokens?|tokens?[-_](id|ids|count|capacity|usage|path|worker|num|sharing)|tokeni[sz]er"
-)
-_SECRET_NAME = re.compile(rf"(?i)(?:^|[-_.]){_SECRET_NAMES}$|^{_SECRET_NAMES}(?:$|[-_.])")
-
-_URL_CREDENTIALS = re.compile(r"(?i)\b([a-z][a-z0-9+.-]*://)([^/\s:@]*):([^/\s@]+)@")
-_BEARER = re.compile(r"(?i)\b(bearer\s+)([A-Za-z0-9._~+/=-]{6,})")
+_URL_CREDENTIALS = re.compile(r"(?i)\b([a-z][a-z0-9+.-]{0,30}://)([^/\s:@\"']{0,256}):([^/\s\"']{1,512})@")
+# https://TOKEN@host: a user without a password is a name when short, a token when long
+_URL_TOKEN = re.compile(r"(?i)\b(https?://)([^/\s:@\"']{12,512})@")
+_URL_SIGNATURE = re.compile(r"(?i)([?&](?:sig|signature|x-amz-signature|key|access_token)=)([^&\s\"'#]+)")
+_BEARER = re.compile(r"(?i)\b(bearer\s{1,3})([A-Za-z0-9._~+/=-]{6,})")
 _WELL_KNOWN = re.compile(
-    r"\b(?:hf_[A-Za-z0-9]{8,}|sk-[A-Za-z0-9_-]{8,}|gh[pousr]_[A-Za-z0-9]{20,}|glpat-[A-Za-z0-9_-]{16,}|nvapi-[A-Za-z0-9_-]{8,}|AKIA[0-9A-Z]{16})\b"
+    r"\b(?:hf_[A-Za-z0-9]{8,}|sk-[A-Za-z0-9_-]{8,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}"
+    r"|glpat-[A-Za-z0-9_-]{16,}|nvapi-[A-Za-z0-9_-]{8,}|AKIA[0-9A-Z]{16}|xox[abprs]-[A-Za-z0-9-]{10,}"
+    r"|AIza[A-Za-z0-9_-]{35}|eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+)"
 )
-_PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL)
-# name=value, name: value, "name": "value", --name value, name='value' (reprs of server arguments)
-_PAIR = re.compile(
-    rf"""(?ix)(?P<name>(?:--)?["']?[a-z0-9_.-]*{_SECRET_NAMES}["']?)(?P<sep>\s*[=:]\s*|\s+)(?P<value>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s,;)}}\]]+)"""
+_KEY_BEGINS = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----")
+_KEY_ENDS = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY-----")
+_PRIVATE_KEY = re.compile(rf"{_KEY_BEGINS.pattern}.*?(?:{_KEY_ENDS.pattern}|\Z)", re.DOTALL)
+# The tail of a key whose first line was cut off; a diff puts a sign before each line.
+_TAIL_OF_KEY = re.compile(rf"(?:^[ +-]?[A-Za-z0-9+/=]{{16,120}}[ \t\r]*\n)*[ +-]?{_KEY_ENDS.pattern}", re.MULTILINE)
+
+# A name and what may stand between it and its value: =, :, =>, blanks after a flag, the comma of a printed list.
+# Possessive, and started only where a name starts: linear on any text.
+_HEAD = re.compile(
+    r"(?<![A-Za-z0-9_.\-])(?P<name>[A-Za-z0-9_.\-]{2,120}+)(?P<close>\\{0,7}[\"']|)"
+    r"(?P<sep>[ \t]{0,4}(?:=>|[=:])[ \t]{0,4}|[ \t\0]{1,4}|,[ \t\n]{0,8})"
 )
-_EMPTY = {"", "none", "null", "true", "false", "''", '""'}
-
-
-def is_secret_name(name: str) -> bool:
-    """Whether the value of a flag, variable or key of this name is to be masked."""
-    bare = name.strip("\"'").lstrip("-")
-    if _INNOCENT.search(bare):
-        return False
-    return bool(_SECRET_NAME.search(bare))
+_QUOTED = re.compile(r"[bBrRuUfF]{0,2}(?P<open>\\{0,7}[\"'])")
+_UNQUOTED = re.compile(r"(?:[^\s\0\\]|\\.)+", re.DOTALL)  # a backslash joins lines in environment files
+_BARE_WORD = re.compile(r"[ \t]+[^\s\-=/\"'\\][^\s=/\"'\\]*(?=\s|$)")
+_LINE_START = re.compile(r"[ \t+\-]*(?:export[ \t]+)?")
+_SHELL_SCRIPT = re.compile(r"\s-[a-z]{0,3}c\s+$")
+_VARIABLE = re.compile(r"\$\{?[A-Z_][A-Z0-9_]*\}?")
+_NUMBER = re.compile(r"[+-]?\d[\d.,_]*\s*[%kKMG]?")
+_HEADER = re.compile(r"(?i)(?:proxy-)?authorization|(?:set-)?cookie|x-[a-z-]*(?:key|token|secret)")
+_FLAG = re.compile(r"--?[A-Za-z][A-Za-z0-9_.-]*")
+_EMPTY = {"", "none", "null", "true", "false", "''", '""', MASK}
+_QUOTED_AT_MOST = 65536
 
 
 class Secret:
@@ -67,16 +75,6 @@ class Secret:
         return hash(self._value)
 
 
-def _mask_pair(match: re.Match[str]) -> str:
-    name, sep, value = match["name"], match["sep"], match["value"]
-    if not is_secret_name(name) or value.lower() in _EMPTY:
-        return match[0]
-    if sep.isspace() and not name.startswith("--"):
-        return match[0]  # prose ("the api key was refused"), not an assignment
-    quote = value[0] if value[0] in "\"'" and value[-1] == value[0] else ""
-    return f"{name}{sep}{quote}{MASK}{quote}"
-
-
 class Redactor:
     """Masks secrets by pattern, and by value once a value was seen.
 
@@ -88,23 +86,38 @@ class Redactor:
         self._by_value: re.Pattern[str] | None = None
 
     def learn(self, *values: str) -> None:
-        """Mask these exact values from now on; shorter than 4 characters would mask ordinary text."""
-        fresh = {value for value in values if len(value) >= 4 and value.lower() not in _EMPTY} - self._values
+        """Mask these exact values from now on, also as JSON and URLs spell them.
+
+        Shorter than 4 characters would mask ordinary text; shorter than 8 is masked only as a word of its own.
+        """
+        fresh: set[str] = set()
+        for value in values:
+            lines = value.splitlines() if "\n" in value else []
+            for part in (value, *(line for line in lines if len(line) >= 16)):
+                if len(part) >= 4 and part.lower() not in _EMPTY:
+                    fresh |= {
+                        part,
+                        quote(part, safe=""),
+                        json.dumps(part)[1:-1],
+                        json.dumps(part, ensure_ascii=False)[1:-1],
+                    }
+        fresh -= self._values
         if fresh:
             self._values |= fresh
             longest_first = sorted(self._values, key=len, reverse=True)
-            self._by_value = re.compile("|".join(map(re.escape, longest_first)))
+            self._by_value = re.compile("|".join(map(_value_pattern, longest_first)))
 
     def learn_words(self, words: Sequence[str]) -> None:
-        """Learn from a command line: `--api-key VALUE`, `--api-key=VALUE`, `KEY=VALUE`."""
+        """Learn from a command line: `--api-key VALUE`, `--api-key=VALUE`, `KEY=VALUE`, `--env=KEY=VALUE`."""
         for index, word in enumerate(words):
-            name, equals, value = word.partition("=")
-            if equals and is_secret_name(name):
-                self.learn(value)
-            elif not equals and word.startswith("-") and is_secret_name(word) and index + 1 < len(words):
+            cut = _value_in_word(word)
+            if cut is not None:
+                self.learn(word[cut:])
+            elif _takes_secret(word, words[index + 1 : index + 2]):
                 self.learn(words[index + 1])
 
     def learn_environment(self, environment: Mapping[str, str]) -> None:
+        """Learn the values of variables whose names say that they are secret."""
         for name, value in environment.items():
             if is_secret_name(name):
                 self.learn(value)
@@ -113,41 +126,166 @@ class Redactor:
         """`text` with every secret replaced by ***."""
         if self._by_value is not None:
             text = self._by_value.sub(MASK, text)
-        text = _PRIVATE_KEY.sub(MASK, text)
-        text = _URL_CREDENTIALS.sub(rf"\1\2:{MASK}@", text)
+        if "PRIVATE KEY-----" in text:
+            text = _TAIL_OF_KEY.sub(MASK, _PRIVATE_KEY.sub(MASK, text))
+        if "://" in text:
+            text = _URL_CREDENTIALS.sub(rf"\1\2:{MASK}@", text)
+            text = _URL_TOKEN.sub(rf"\1{MASK}@", text)
+            text = _URL_SIGNATURE.sub(rf"\1{MASK}", text)
         text = _BEARER.sub(rf"\1{MASK}", text)
         text = _WELL_KNOWN.sub(MASK, text)
-        return _PAIR.sub(_mask_pair, text)
+        return _mask_pairs(text)
 
     def words(self, words: Iterable[str]) -> list[str]:
         """A command line for showing: the words after and within secret flags are masked."""
+        given = list(words)
         shown: list[str] = []
-        hide_next = False
-        for word in words:
-            name, equals, _ = word.partition("=")
-            if hide_next:
+        hide = in_key = False
+        for index, word in enumerate(given):
+            cut = _value_in_word(word)
+            if in_key or hide:
                 shown.append(MASK)
-                hide_next = False
-            elif equals and is_secret_name(name):
-                shown.append(f"{name}={MASK}")
+            elif cut is not None:
+                shown.append(self.text(word[: cut - 1]) + "=" + MASK)
             else:
-                hide_next = word.startswith("-") and not equals and is_secret_name(word)
                 shown.append(self.text(word))
+            in_key = (in_key or bool(_KEY_BEGINS.search(word))) and not _KEY_ENDS.search(word)
+            hide = _takes_secret(word, given[index + 1 : index + 2])
         return shown
 
     def tree(self, value: Any) -> Any:
         """JSON-like data with secrets masked, by key name and in every string."""
         if isinstance(value, str):
             return self.text(value)
+        if isinstance(value, Secret):
+            return MASK
         if isinstance(value, Mapping):
-            return {
-                key: MASK
-                if is_secret_name(str(key)) and isinstance(item, str) and item.lower() not in _EMPTY
-                else self.tree(item)
-                for key, item in value.items()
-            }
+            return {key: self._under(str(key), item) for key, item in value.items()}
         if isinstance(value, list | tuple):
             if value and all(isinstance(item, str) for item in value):
                 return self.words(value)
             return [self.tree(item) for item in value]
         return value
+
+    def _under(self, name: str, value: Any) -> Any:
+        """A value that stands under a name: all of it is masked where the name is a secret's."""
+        return _mask_all(name, value) if is_secret_name(name) else self.tree(value)
+
+
+def _mask_all(name: str, value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _mask_all(name, item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_mask_all(name, item) for item in value]
+    if value is None or isinstance(value, bool) or str(value).lower() in _EMPTY:
+        return value
+    return value if is_count_of_tokens(name) and _NUMBER.fullmatch(str(value)) else MASK
+
+
+def _in_json(value: str, *, ascii_only: bool = True) -> str:
+    return json.dumps(value, ensure_ascii=ascii_only)[1:-1]
+
+
+def _value_pattern(value: str) -> str:
+    if len(value) >= 8:
+        return re.escape(value)
+    # A short key may also be a word of a path or a name, and masking those would break what is written.
+    return rf"(?<![\w./-]){re.escape(value)}(?![\w./-])"
+
+
+def _value_in_word(word: str) -> int | None:
+    """Where the value starts in `NAME=value`, `--flag=value` or `--env=NAME=value` of a secret name."""
+    start = 0
+    for _ in range(2):
+        name, equals, value = word[start:].partition("=")
+        if not equals:
+            return None
+        cut = start + len(name) + 1
+        if is_secret_name(name):
+            counts = is_count_of_tokens(name) and _NUMBER.fullmatch(value)
+            return None if value.lower() in _EMPTY or counts else cut
+        start = cut
+    return None
+
+
+def _takes_secret(word: str, following: Sequence[str]) -> bool:
+    """Whether the word after `word` is its secret value."""
+    if not _FLAG.fullmatch(word) or not is_secret_name(word) or not following:
+        return False
+    value = following[0]
+    counts = is_count_of_tokens(word) and _NUMBER.fullmatch(value)
+    return not value.startswith("--") and value.lower() not in _EMPTY and not counts
+
+
+def _mask_pairs(text: str) -> str:
+    """Mask the values of secret names: `name=value`, `name: value`, `"name": "value"`, `--name value` and the like."""
+    pieces: list[str] = []
+    done = at = 0
+    while head := _HEAD.search(text, at):
+        at = head.end()
+        name, sep = head["name"], head["sep"]
+        if not is_secret_name(name):
+            at = head.end("name")
+            continue
+        is_flag = name.startswith("-")
+        if sep.startswith(",") and not (head["close"] and (is_flag or name.isupper()) and _QUOTED.match(text, at)):
+            continue
+        if not sep.strip(" \t\0") and not is_flag:
+            continue  # prose ("the api key was refused"), not an assignment
+        start, end = _value_span(text, head)
+        value = text[start:end]
+        bare = value.rstrip(",;)}]\"'")
+        if bare.lower() in _EMPTY or _VARIABLE.fullmatch(bare) or (is_flag and sep.isspace() and value[:2] == "--"):
+            continue
+        if is_count_of_tokens(name) and _NUMBER.fullmatch(value):
+            continue
+        pieces += [text[done:start], MASK]
+        done = at = end
+    pieces.append(text[done:])
+    return "".join(pieces)
+
+
+def _value_span(text: str, head: re.Match[str]) -> tuple[int, int]:
+    """From where to where the value after `head` reaches, without its quotes."""
+    start = head.end()
+    line_end = text.find("\n", start)
+    line_end = len(text) if line_end < 0 else line_end
+    if quoted := _QUOTED.match(text, start):
+        return quoted.end(), _closing(text, quoted.end(), quoted["open"], line_end)
+    before = head.start() - 1
+    outer = text[before] if before >= 0 and not head["close"] and text[before] in "\"'" else ""
+    if outer and not _SHELL_SCRIPT.search(text, max(0, before - 16), before):
+        backslashes = re.search(r"\\*$", text[max(0, before - 7) : before])
+        return start, _closing(text, start, (backslashes[0] if backslashes else "") + outer, line_end)
+    if ":" in head["sep"] and _HEADER.fullmatch(head["name"]):
+        return start, line_end
+    unquoted = _UNQUOTED.match(text, start)
+    if not unquoted:
+        return start, start
+    end = unquoted.end()
+    in_query = before >= 0 and text[before] in "?&"
+    ampersand = text.find("&", start, end) if in_query else -1
+    if ampersand >= 0:
+        return start, ampersand
+    line_start = text.rfind("\n", 0, head.start()) + 1
+    if head["sep"] == "=" and _LINE_START.fullmatch(text, line_start, head.start()):
+        # An environment file's value reaches to the end of the line; a shell's to the blank, then flags follow.
+        while more := _BARE_WORD.match(text, end):
+            end = more.end()
+        return start, end
+    return start, start + len(text[start:end].rstrip(",;)}]\"'"))
+
+
+def _closing(text: str, start: int, mark: str, line_end: int) -> int:
+    """Where the quote `mark` closes, an escaped one apart; the end of the line where it never does."""
+    at = text.find(mark, start, start + _QUOTED_AT_MOST)
+    while at > start and len(mark) == 1 and text[at - 1] == "\\" and _odd_backslashes(text, start, at):
+        at = text.find(mark, at + 1, start + _QUOTED_AT_MOST)
+    return at if at >= 0 else max(line_end, start)
+
+
+def _odd_backslashes(text: str, start: int, at: int) -> bool:
+    count = 0
+    while at - count > start and text[at - count - 1] == "\\":
+        count += 1
+    return count % 2 == 1
