@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from console.engines.base import Engine, LogLine
-from console.engines.progress import LoadProgress
+from console.engines.progress import LoadProgress, eta_s
 from console.facts.watch import Watch
 
 State = Literal["waiting", "ready", "failed", "replaced"]
@@ -110,7 +110,7 @@ class Readiness:
         for line in watch.lines:
             self.logged = True
             on_line(line)
-            self.progress = self.progress.add(line)
+            self.progress = self.progress.after(line)
             if line.kind == "failure":
                 self.failures.append(line)
         self.last_lines = [*self.last_lines, *watch.raw_lines][-30:]
@@ -161,7 +161,7 @@ class Readiness:
         message = {"unit": "port open", "foreign": f"port still held by process {watch.port_pid}"}.get(
             watch.port_owner, ""
         )
-        eta = self.progress.eta_s(now - self.phase_started_at) if self.phase_started_at else None
+        eta = eta_s(now - self.started_at, self.progress.fraction)
         if eta is None and self.load_estimate_s is not None:
             eta = max(0.0, self.load_estimate_s - (now - self.started_at))
         return Verdict(

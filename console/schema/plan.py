@@ -24,14 +24,15 @@ class SettingChange(Frozen):
     setting: str
     flag: str
     before: str | None
-    after: str
+    after: str | None
     path: str
     line: int
     lossy: bool = False
 
     @property
     def sentence(self) -> str:
-        return f"{self.setting} {'absent' if self.before is None else self.before} -> {self.after}"
+        before, after = ("absent" if value is None else value for value in (self.before, self.after))
+        return f"{self.setting} {before} -> {after}"
 
 
 class FileEdit(Frozen):

@@ -5,24 +5,41 @@ from __future__ import annotations
 from console.engines.base import Engine
 from console.schema.events import LevelsRead
 from console.schema.facts import Facts
-from console.settings.levels import Levels, compare
+from console.settings.flags import sought
+from console.settings.levels import Level, Levels, compare, level_of_loaded, level_of_words
 from console.settings.resolve import argv_on_disk, environment_on_disk, unit_of
 
 
 def levels_of(facts: Facts, engine: Engine, setting: str) -> Levels:
     """disk · loaded · running · serving of one setting; what cannot be seen carries its reason."""
     unit = unit_of(facts)
-    disk_argv = argv_on_disk(unit, environment_on_disk(unit))
+    argv = argv_on_disk(unit, environment_on_disk(unit))
+    what = sought(engine, flag=setting) if setting.startswith("-") else sought(engine, setting=setting)
+    unresolved = Level(None, "the command line cannot be resolved to words")
     return compare(
         engine,
         setting,
-        disk_argv=disk_argv,
-        loaded_text=facts.unit.exec_start[0] if facts.unit.exec_start else None,
-        running_argv=list(facts.process.argv) if facts.process.pid else None,
-        running_reason=facts.process.reason,
-        serving=facts.serving,
-        serving_reason=facts.serving_reason,
+        disk=unresolved if argv is None else level_of_words(argv, engine, what),
+        loaded=level_of_loaded(facts.unit.exec_start[0], engine, what)
+        if facts.unit.exec_start
+        else Level(None, "systemd has loaded no command"),
+        running=level_of_words(facts.process.argv, engine, what)
+        if facts.process.pid
+        else Level(None, facts.process.reason or "nothing runs"),
+        serving=serving_level(facts, setting),
+        pool_tokens=facts.serving.pool_tokens if facts.serving else None,
     )
+
+
+def serving_level(facts: Facts, setting: str) -> Level:
+    """What the engine itself reports of a setting."""
+    if facts.serving is None:
+        return Level(None, facts.serving_reason or "the engine did not answer")
+    if setting == "context_length":
+        value = facts.serving.context_length
+        return Level(None if value is None else str(value), "" if value is not None else "not reported")
+    text = facts.serving.settings.get(setting)
+    return Level(text, "" if text is not None else "not reported by the engine")
 
 
 def event_of(target: str, levels: Levels) -> LevelsRead:

@@ -1,0 +1,80 @@
+"""Stopping: a wait or a measurement stops at once, a change finishes its atomic action."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeVar
+
+from console.errors import AbortedError
+
+Choice = Literal["", "leave", "rollback", "wait"]
+Result = TypeVar("Result")
+
+
+@dataclass
+class Abort:
+    """One per run. `request` may come from a signal, the TUI or another terminal."""
+
+    event: asyncio.Event = field(default_factory=asyncio.Event)
+    how: str = ""
+    choice: Choice = ""
+    count: int = 0
+    on_request: Callable[[str, Choice, int], None] = lambda _how, _choice, _count: None
+
+    def request(self, how: str, choice: Choice = "") -> None:
+        """Ask the run to stop. The first asks; a second one says what is left where."""
+        self.count += 1
+        self.how = self.how or how
+        self.choice = choice or self.choice
+        self.on_request(how, choice, self.count)
+        self.event.set()
+
+    @property
+    def requested(self) -> bool:
+        return self.event.is_set()
+
+    def withdraw(self) -> None:
+        """Keep waiting: the request is answered and gone."""
+        self.event.clear()
+        self.choice = ""
+        self.how = ""
+
+    def check(self) -> None:
+        """Raise AbortedError when a stop was asked for."""
+        if self.requested:
+            raise AbortedError(f"stopped by {self.how}")
+
+    async def race(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """The result of `work`, or AbortedError as soon as a stop is asked for; `work` is cancelled then."""
+        task = asyncio.ensure_future(work)
+        stop = asyncio.ensure_future(self.event.wait())
+        try:
+            await asyncio.wait({task, stop}, return_when=asyncio.FIRST_COMPLETED)
+            if task.done():
+                return task.result()
+            task.cancel()
+            await settled(task)
+            raise AbortedError(f"stopped by {self.how}")
+        finally:
+            stop.cancel()
+            if not task.done():
+                task.cancel()
+
+
+async def settled(task: asyncio.Future[Any], limit_s: float = 0.1) -> None:
+    """Give a cancelled task a moment to end; it never delays the answer to the person who pressed stop."""
+    await asyncio.wait({task}, timeout=limit_s)
+    if task.done() and not task.cancelled():
+        task.exception()
+
+
+async def shielded(work: Awaitable[Result]) -> Result:
+    """Finish an atomic action even when the surrounding task is cancelled, then let the cancellation go on."""
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait({task})
+        raise

@@ -1,0 +1,54 @@
+"""What the targets of one run share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from console.clock import Clock
+from console.runner.abort import Abort
+from console.runner.ask import Desk
+from console.runs.directory import RunDirectory
+from console.runs.log import EventLog
+from console.schema.events import Event
+from console.secrets import Redactor
+
+OnAbort = Literal["auto", "leave", "rollback"]
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the operator said on the command line."""
+
+    operator: str
+    from_host: str
+    yes: bool = False
+    terminal: bool = False
+    reason: str = ""
+    ticket: str = ""
+    note: str = ""
+    accept_pending: bool = False
+    on_abort: OnAbort = "auto"
+    commit: bool = True
+    parent: str = ""
+    purpose: Literal["run", "resume", "rollback"] = "run"
+
+
+@dataclass
+class RunContext:
+    """One run: its id, its directory and log, its clock and its person."""
+
+    run: str
+    directory: RunDirectory
+    log: EventLog
+    redactor: Redactor
+    clock: Clock
+    desk: Desk
+    abort: Abort
+    options: Options
+    extended_s: float = 0.0
+    messages: list[str] = field(default_factory=list)
+
+    def emit(self, event: Event) -> Event:
+        """Put an event into the log, from where every front reads it."""
+        return self.log.append(event)

@@ -1,0 +1,94 @@
+"""Values of a run in the form its events carry them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from console.engines.base import Engine
+from console.facts.watch import Watch
+from console.planning import differences, estimates
+from console.schema.change import Change, FileChange, RestartChange
+from console.schema.events import EditPlanned, Event, PlanMade
+from console.schema.facts import Facts
+from console.schema.plan import Plan, PlannedStep
+from console.steps.host_preflight import comes_back
+from console.steps.levels import event_of, levels_of
+
+
+def facts(read: Facts) -> dict[str, Any]:
+    """Facts for the log: without the process's environment, which is nobody's business in a record."""
+    return read.model_dump(mode="json", exclude={"process": {"environment"}})
+
+
+def plan_events(plan: Plan, read: Facts, engine: Engine) -> Iterator[Event]:
+    """Levels as they stand, each edit, and the plan as a whole."""
+    target = plan.target.name
+    settings = (*plan.settings, *plan.unchanged)
+    for setting in settings:
+        yield event_of(target, levels_of(read, engine, setting.setting))
+    also = tuple(differences.pair(plan.activation))
+    for edit in plan.edits:
+        for setting in plan.settings:
+            if setting.path == edit.path:
+                yield EditPlanned(
+                    target=target,
+                    step=edit.steps[-1],
+                    file=f"{edit.path}:{setting.line}",
+                    setting=setting.setting,
+                    before=setting.before,
+                    after=setting.after or "",
+                    argv_before=plan.argv_before,
+                    argv_after=plan.argv_after,
+                    also_activates=also,
+                    diff=edit.diff,
+                    sha256_before=edit.sha256_before,
+                    sha256_after=edit.sha256_after,
+                )
+    yield PlanMade(
+        target=target,
+        plan_sha256=plan.digest(),
+        settings=tuple(setting.sentence for setting in settings),
+        nothing_to_do=plan.nothing_to_do,
+        steps=tuple(f"{step.id}: {step.skipped or step.title}" for step in plan.steps),
+        warnings=plan.warnings,
+        answers=plan.answers.model_dump(mode="json"),
+    )
+
+
+def before(change: Change) -> dict[str, Any]:
+    if isinstance(change, FileChange):
+        return {"sha256": change.sha256_before}
+    return {"invocation": change.invocation_before} if isinstance(change, RestartChange) else {}
+
+
+def standing(seen: Watch | None, unit: str) -> str:
+    """Where the service stands when somebody stops: what was seen last, and nothing more."""
+    if seen is None:
+        return f"stopped; {unit} was not looked at since"
+    state = f"{seen.unit.active_state}/{seen.unit.sub_state}"
+    owner = {"unit": "port open", "foreign": "port held by another process"}.get(seen.port_owner, "port closed")
+    return f"stopped; {unit} was {state}, invocation {seen.invocation[:8] or 'none'}, {owner} when last seen"
+
+
+def prices(plan: Plan, *, restarted: bool) -> dict[str, str]:
+    """What each choice after a stop costs, in time without service."""
+    load = estimates.span(plan.load_estimate_s) if plan.load_estimate_s is not None else "an unknown load time"
+    if not restarted:
+        return {
+            "leave": "the file stays changed and takes effect at the next restart",
+            "rollback": "the file is put back at once; the service is not touched",
+            "wait": "go on",
+        }
+    return {
+        "leave": "the new process goes on loading; nothing more is proven",
+        "rollback": f"file back and another restart: about {load} without service",
+        "wait": f"go on waiting, up to {load}",
+    }
+
+
+def passed(step: PlannedStep, read: Facts) -> str:
+    """What a step that only judges facts has to say once it passed."""
+    if step.uses == "host.preflight":
+        return ", ".join(comes_back(read))
+    return "nothing to write" if step.uses == "unit.backup" else ""

@@ -1,0 +1,106 @@
+"""The folder on the host that remembers a change, so that any console, or a person with a shell, can finish it."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+from console.clock import stamp
+from console.errors import RefusedError
+from console.remote.session import Remote
+from console.runner.context import RunContext
+from console.schema.change import FileChange
+from console.schema.plan import Plan
+from console.untrusted import one_line
+
+LedgerEnd = str  # open · verified · applied · rolled-back · unchanged · rollback-failed
+
+
+class Ledger:
+    """One entry: backups, change.json, undo.sh. Written and synced before the first change is intended."""
+
+    def __init__(self, context: RunContext, remote: Remote, plan: Plan) -> None:
+        self.context = context
+        self.remote = remote
+        self.plan = plan
+        self.written = False
+
+    @property
+    def folder(self) -> str:
+        target = self.plan.target
+        return f"{target.host.state_folder}/{target.service.unit}/{self.context.run}"
+
+    def document(self, state: str) -> dict[str, Any]:
+        """change.json: who, from where, why, and everything needed to undo it. Masked."""
+        options = self.context.options
+        body = {
+            "schema": 1,
+            "run": self.context.run,
+            "parent": options.parent,
+            "purpose": options.purpose,
+            "state": state,
+            "target": self.plan.target.name,
+            "unit": self.plan.target.service.unit,
+            "operator": options.operator,
+            "from_host": options.from_host,
+            "auth": self.remote.auth,
+            "reason": options.reason,
+            "ticket": options.ticket,
+            "at": stamp(self.context.clock.now()),
+            "runbook": self.plan.runbook,
+            "runbook_sha256": self.plan.runbook_sha256,
+            "summary": "; ".join(setting.sentence for setting in self.plan.settings),
+            "argv_before": list(self.plan.argv_before),
+            "argv_after": list(self.plan.argv_after),
+            "plan": self.plan.model_dump(mode="json", by_alias=True),
+        }
+        masked = self.context.redactor.tree(body)
+        # The changes carry digests and replaced bytes that must stay exact; they hold no secret by construction.
+        masked["plan"]["changes"] = body["plan"]["changes"]
+        assert isinstance(masked, dict)
+        return masked
+
+    async def write(self) -> None:
+        """Raises RefusedError when the entry cannot be written; then nothing may be changed."""
+        files = [change for change in self.plan.changes if isinstance(change, FileChange)]
+        table = "".join(
+            f"{change.real_path}\t{change.sha256_before}\t{change.sha256_after}\tbackup-{number}\n"
+            for number, change in enumerate(files, start=1)
+        )
+        backups = [part for number, change in enumerate(files, 1) for part in (change.real_path, f"backup-{number}")]
+        output = await self.remote.act(
+            "act_ledger.sh",
+            self.plan.target.host.state_folder,
+            self.plan.target.service.unit,
+            self.context.run,
+            encode(json.dumps(self.document("open"), indent=1)),
+            encode(table),
+            *backups,
+            lock=self.context.run,
+        )
+        if output.exit_status != 0:
+            said = one_line(output.stderr.decode("utf-8", "replace"), 300)
+            raise RefusedError(
+                f"the ledger entry {self.folder} cannot be written: {said or output.exit_status}; nothing was changed",
+                where=self.remote.target.name,
+                hint="free space and rights of the state folder, then again",
+            )
+        self.written = True
+
+    async def close(self, state: LedgerEnd) -> None:
+        """Say how it ended. A failure here changes no outcome: the entry stays open and is shown as such."""
+        if not self.written:
+            return
+        await self.remote.act(
+            "act_ledger_state.sh",
+            self.plan.target.host.state_folder,
+            self.plan.target.service.unit,
+            self.context.run,
+            encode(json.dumps(self.document(state), indent=1)),
+            lock=self.context.run,
+        )
+
+
+def encode(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()

@@ -1,0 +1,119 @@
+"""Putting back what this run made, in reverse, and proving that the old state serves again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from console.changes import kinds
+from console.errors import AbortedError, ConsoleError
+from console.remote.systemd import unit_state
+from console.schema.change import Change, CommandChange, FileChange, ReloadChange, RestartChange
+from console.schema.events import ChangeUndone, StepFinished, StepProgress, StepStarted, UndoFinished, UndoStarted
+from console.schema.plan import PlannedStep
+from console.steps.registry import STEP_KINDS
+
+if TYPE_CHECKING:
+    from console.runner.target_run import TargetRun
+
+# The second stop during a rollback ends it; the first one only says what is being restored.
+STOPS_TO_GIVE_UP = 2
+
+
+async def put_back(run: TargetRun, reason: str) -> None:
+    """Files first, then one reload, then one restart with its wait and proof. Never raises: the end is an event."""
+    run.context.abort.withdraw()
+    run.context.emit(UndoStarted(target=run.target.name, reason=reason))
+    try:
+        await _put_back(run)
+    except ConsoleError as error:
+        run.context.emit(UndoFinished(target=run.target.name, proven=False, message=str(error)))
+        return
+    run.context.emit(UndoFinished(target=run.target.name, proven=True, message="the old state is back"))
+
+
+async def _put_back(run: TargetRun) -> None:
+    made = list(run.made)
+    for change in reversed(made):
+        if isinstance(change, FileChange | CommandChange):
+            await _undo(run, change)
+    if any(isinstance(change, FileChange) for change in made) and any(change.kind == "reload" for change in made):
+        await _undo(run, next(change for change in made if isinstance(change, ReloadChange)))
+    restarts = [change for change in made if isinstance(change, RestartChange)]
+    if not restarts:
+        return
+    state = await unit_state(run.lock.remote, run.target.service.unit) if run.lock else None
+    run.invocation_before = state.invocation_id if state else ""
+    run.invocation = ""
+    await _undo(run, restarts[-1])
+    before = {change.setting: change.before for change in run.plan.settings} if run.plan else {}
+    expected = {name: value for name, value in before.items() if value is not None}
+    await _look(run, "service.wait_ready", "wait until the old setting serves", {}, expected)
+    fields = {"probe": "short", "require": "start"}
+    await _look(run, "service.verify", "prove that the old setting serves", fields, expected)
+
+
+async def _undo(run: TargetRun, change: Change) -> None:
+    assert run.lock is not None
+    made = await kinds.undo(change, run.lock.remote, run.context.run)
+    run.context.emit(
+        ChangeUndone(
+            target=run.target.name,
+            change=change,
+            step=change.step,
+            kind=change.kind,
+            before=made.before,
+            after=made.after,
+            how="run",
+        )
+    )
+
+
+async def _look(run: TargetRun, uses: str, title: str, fields: dict[str, str], expected: dict[str, str]) -> None:
+    """A wait or a proof of the old state; a first stop is answered with what is being restored."""
+    step = PlannedStep(id=f"undo-{uses.partition('.')[2]}", index=0, uses=uses, title=title, on_failure="stop")
+    say = {"target": run.target.name, "step": step.id, "uses": uses}
+    run.context.emit(StepStarted(index=0, of=0, title=title, on_abort="goes on; twice gives up", **say))
+    started = run.context.clock.monotonic()
+    stops = 0
+    while True:
+        io = run.io(step, expected)
+        try:
+            result = await run.context.abort.race(STEP_KINDS[uses].model_validate(fields).run(io))
+        except AbortedError:
+            stops += 1
+            run.seen = io.seen or run.seen
+            if stops >= STOPS_TO_GIVE_UP:
+                _finished(run, step, "aborted", "stopped while the old state was coming back", started)
+                raise
+            run.context.abort.withdraw()
+            run.context.emit(
+                StepProgress(
+                    target=run.target.name,
+                    step=step.id,
+                    phase="restoring",
+                    message="the old state is being restored; stop once more to give up",
+                )
+            )
+            continue
+        except ConsoleError as error:
+            _finished(run, step, "failed", str(error), started)
+            raise
+        run.seen = io.seen or run.seen
+        run.invocation = io.invocation or run.invocation
+        _finished(run, step, "ok" if result.outcome == "ok" else "failed", result.message, started)
+        return
+
+
+def _finished(run: TargetRun, step: PlannedStep, outcome: str, message: str, started: float) -> None:
+    run.context.emit(
+        StepFinished.model_validate(
+            {
+                "target": run.target.name,
+                "step": step.id,
+                "uses": step.uses,
+                "outcome": outcome,
+                "message": message,
+                "duration_s": round(run.context.clock.monotonic() - started, 3),
+            }
+        )
+    )
