@@ -140,7 +140,8 @@ async def load(
     max_running = arguments.max_running_requests or 2048
     log(
         f"max_total_num_tokens={memory.pool_tokens}, chunked_prefill_size={arguments.chunked_prefill_size}, "
-        f"max_prefill_tokens={arguments.max_prefill_tokens}, max_running_requests={max_running}, context_len={context}, "
+        f"max_prefill_tokens={arguments.max_prefill_tokens}, max_running_requests={max_running}, "
+        f"context_len={context}, "
         f"available_gpu_mem={memory.free_gib - options.graph_gib:.2f} GB",
         " TP0",
     )
