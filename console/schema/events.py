@@ -175,8 +175,6 @@ class ChangeIntended(Event):
 
 
 class ChangeMade(Event):
-    """`live_before_undo` stays false until a process runs it (a restart after it was made)."""
-
     type: ClassVar[str] = "change.made"
     change: Change
     step: str
@@ -187,6 +185,8 @@ class ChangeMade(Event):
 
 
 class ChangeUndone(Event):
+    """The change is not there: it was put back, or looking showed that it never happened (`how` = "not made")."""
+
     type: ClassVar[str] = "change.undone"
     change: Change
     step: str

@@ -36,11 +36,23 @@ class RecordChange(Read):
 
 
 class RecordSetting(Read):
+    """A setting the run was asked for. `made`: this run wrote it (whether or not it was put back later)."""
+
     setting: str
     before: str | None
-    after: str
+    after: str | None
     path: str = ""
     made: bool = False
+
+    @property
+    def already(self) -> bool:
+        """Asked for, and found so."""
+        return not self.made and self.before == self.after
+
+    @property
+    def sentence(self) -> str:
+        before, after = ("absent" if value is None else value for value in (self.before, self.after))
+        return f"{self.setting} {before} -> {after}"
 
 
 class Record(Read):
@@ -59,6 +71,7 @@ class Record(Read):
     variables: dict[str, Any] = Field(default_factory=dict)
     operator: str = ""
     operator_auth: str = ""
+    from_host: str = ""
     reason: str = ""
     ticket: str = ""
     note: str = ""
