@@ -76,7 +76,9 @@ async def _replace(change: FileChange, remote: Remote, run: str) -> Made:
         lock=run,
     )
     if output.exit_status == DIGEST_DIFFERS:
-        raise ForeignEditError(f"{change.path} was edited while we wrote: nothing was replaced", where=remote.target.name)
+        raise ForeignEditError(
+            f"{change.path} was edited while we wrote: nothing was replaced", where=remote.target.name
+        )
     if output.exit_status != 0:
         said = one_line(output.stderr.decode("utf-8", "replace"), 300)
         kind = RefusedError if output.exit_status == NO_ROOM else StepFailedError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from console.errors import EngineAuthError, LockHeldError, PendingChangesError, RefusedError, UsageError
+from console.errors import EngineAuthError, LockHeldError, PendingChangesError, RefusedError, SudoError, UsageError
 from console.schema.facts import Facts
 from console.schema.hosts import Target
 from console.schema.plan import Plan
@@ -93,6 +93,22 @@ def pending(plan: Plan, *, accept: bool) -> None:
         f"this restart also activates what this run does not edit:\n    {listed}",
         where=plan.target.name,
         hint="look at it, then --accept-pending; or restart it first for its own sake",
+    )
+
+
+def permitted(plan: Plan, facts: Facts) -> None:
+    """Refuse a plan that changes something when sudo would not let us (7)."""
+    if not plan.mutates() or facts.host.sudo in ("root", "passwordless"):
+        return
+    reasons = {
+        "password": "sudo wants a password",
+        "refused": "sudo is not allowed",
+        "absent": "there is no sudo and the login user is not root",
+    }
+    raise SudoError(
+        f"{reasons[facts.host.sudo]} for {facts.host.login_user}",
+        where=plan.target.name,
+        hint="on the host, as that user, 'sudo -n true' must succeed",
     )
 
 

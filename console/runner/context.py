@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -10,7 +11,7 @@ from console.runner.abort import Abort
 from console.runner.ask import Desk
 from console.runs.directory import RunDirectory
 from console.runs.log import EventLog
-from console.schema.events import Event
+from console.schema.events import ConnectionChanged, Event
 from console.secrets import Redactor
 
 OnAbort = Literal["auto", "leave", "rollback"]
@@ -48,6 +49,14 @@ class RunContext:
     options: Options
     extended_s: float = 0.0
     messages: list[str] = field(default_factory=list)
+
+    def connection_said(self, target: str) -> Callable[[str, str], None]:
+        """A callback that puts what happens to a target's connection into the log."""
+
+        def say(state: str, message: str) -> None:
+            self.emit(ConnectionChanged(target=target, state=state, message=message))
+
+        return say
 
     def emit(self, event: Event) -> Event:
         """Put an event into the log, from where every front reads it."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from console import __version__
@@ -34,6 +35,7 @@ async def execute(
     targets: Sequence[TargetRun],
     variables: dict[str, Value],
     repository: Repository | None,
+    keep_plan: Callable[[Sequence[TargetRun]], None],
 ) -> RunResult:
     """Carry out a run. Every target that began ends with an outcome, a record and a commit."""
     options = context.options
@@ -53,11 +55,12 @@ async def execute(
             note=options.note,
             on_abort=options.on_abort,
             console_version=__version__,
-            pid=context.directory.pid,
+            pid=os.getpid(),
         )
     )
     ended: dict[str, tuple[Outcome, int | None]] = {}
     planned = await asyncio.gather(*(run.prepare() for run in targets))
+    keep_plan(targets)
     ready = all(planned)
     if ready:
         for run in targets:

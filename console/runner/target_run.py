@@ -61,7 +61,7 @@ class TargetRun:
         target: Target,
         engine: Engine,
         open_reader: Callable[[], Awaitable[Reader]],
-        planner: Callable[[Facts], Plan],
+        planner: Callable[[Facts, Reader], Awaitable[Plan]],
     ) -> None:
         self.context = context
         self.target = target
@@ -107,9 +107,10 @@ class TargetRun:
         self.facts = await collect(self.reader, self.engine)
         self.context.emit(FactsRead(target=self.target.name, when="plan", facts=describe.facts(self.facts)))
         policy.unlocked(self.facts, [self.context.options.parent])
-        self.plan = self.planner(self.facts)
+        self.plan = await self.planner(self.facts, self.reader)
         for event in describe.plan_events(self.plan, self.facts, self.engine):
             self.context.emit(event)
+        policy.permitted(self.plan, self.facts)
         policy.answerable(self.plan)
         policy.pending(self.plan, accept=self.context.options.accept_pending)
 
@@ -159,7 +160,6 @@ class TargetRun:
         """Lock, read the deciding files again, write the ledger. From here on the host knows of us."""
         plan = self._plan()
         assert self.reader is not None
-        self._check_sudo()
         remote = self.reader.writer()
         self.lock = UnitLock(self.context, remote, plan.runbook)
         await self.lock.take()
@@ -167,23 +167,6 @@ class TargetRun:
         self.ledger = Ledger(self.context, remote, plan)
         if plan.mutates():
             await self.ledger.write()
-
-    def _check_sudo(self) -> None:
-        from console.errors import SudoError
-
-        assert self.facts is not None
-        if self.facts.host.sudo in ("root", "passwordless"):
-            return
-        reasons = {
-            "password": "sudo wants a password",
-            "refused": "sudo is not allowed",
-            "absent": "there is no sudo and the login user is not root",
-        }
-        raise SudoError(
-            f"{reasons[self.facts.host.sudo]} for {self.facts.host.login_user}",
-            where=self.target.name,
-            hint="on the host, as that user: sudo -n true; 'console doctor' names the rules needed",
-        )
 
     async def _read_again(self, remote: Remote) -> None:
         """Refuse when a file that decides the unit is not as planned (8); nothing was written."""

@@ -1,0 +1,79 @@
+"""`console facts TARGET`: what is so on a target now, at four levels. Reads only."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+
+from console.cli.inventory import inventory
+from console.cli.output import Output
+from console.clock import SystemClock
+from console.engines.base import Engine
+from console.engines.registry import engine_named
+from console.facts.collect import collect
+from console.planning import policy
+from console.remote.session import Connections
+from console.runner import describe
+from console.schema.facts import Facts
+from console.schema.hosts import Target
+from console.settings.levels import Levels
+from console.steps.levels import event_of, levels_of
+from console.views.levels import facts_text
+
+# Shown without being asked for; others with --setting.
+USUAL = ("context_length", "mem_fraction", "kv_cache_dtype", "max_running_requests")
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "target", nargs="?", metavar="TARGET", help="host/service, or host; may be left out when there is one"
+    )
+    parser.add_argument("--setting", action="append", default=[], metavar="NAME", help="show this setting too")
+    parser.add_argument("--json", action="store_true", help="as JSON")
+
+
+def run(arguments: argparse.Namespace, output: Output) -> int:
+    from console.planning.bind import bind
+
+    hosts = inventory(arguments)
+    targets = bind(hosts, [arguments.target] if arguments.target else [], (), None)
+    policy.keys(targets, os.environ)
+    for target in targets:
+        engine = engine_named(target.service.engine)
+        facts = asyncio.run(_look(target, engine, output))
+        levels = [levels_of(facts, engine, name) for name in (*USUAL, *arguments.setting)]
+        if arguments.json:
+            body = describe.facts(facts) | {
+                "levels": [event_of(target.name, level).model_dump(mode="json") for level in levels]
+            }
+            output.data(json.dumps(output.redactor.tree(body), indent=1, ensure_ascii=False))
+        else:
+            output.data(facts_text(facts, shown(levels, arguments.setting)))
+    return 0
+
+
+def shown(levels: list[Levels], asked: list[str]) -> list[Levels]:
+    """Settings that are set somewhere, and those asked for."""
+    return [
+        level
+        for level in levels
+        if level.setting in asked
+        or any(place.value is not None for place in (level.disk, level.loaded, level.running, level.serving))
+    ]
+
+
+async def _look(target: Target, engine: Engine, output: Output) -> Facts:
+    connections = Connections()
+    try:
+        reader = await connections.reader(
+            target,
+            redactor=output.redactor,
+            clock=SystemClock(speed=target.host.speed),
+            environment=os.environ,
+            on_connection=None,
+        )
+        return await collect(reader, engine)
+    finally:
+        await connections.aclose()

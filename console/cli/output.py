@@ -1,0 +1,86 @@
+"""Alone owns stdout, stderr and the exit: stdout is data, stderr is narration."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from console.errors import ConsoleError, InternalError
+from console.secrets import Redactor
+from console.untrusted import clean
+
+INTERRUPTED = 130
+# What a shell reports for a process ended by SIGPIPE: the reader of our output went away.
+BROKEN_PIPE = 141
+
+
+@dataclass
+class Ending:
+    code: int = 0
+
+
+class Output:
+    """Everything the command line says goes through here, so that nothing hostile and no secret gets out."""
+
+    def __init__(self) -> None:
+        self.redactor = Redactor()
+
+    @property
+    def is_terminal(self) -> bool:
+        return sys.stdin.isatty() and sys.stderr.isatty()
+
+    @property
+    def color(self) -> bool:
+        return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb" and sys.stdout.isatty()
+
+    def data(self, text: str) -> None:
+        """A line, or lines, of the answer."""
+        sys.stdout.write(clean(self.redactor.text(text)) + "\n")
+        sys.stdout.flush()
+
+    def raw(self, text: str) -> None:
+        """Text that is already made for this terminal by us (styled views); secrets are masked all the same."""
+        sys.stdout.write(self.redactor.text(text) + "\n")
+        sys.stdout.flush()
+
+    def note(self, text: str) -> None:
+        """Narration."""
+        sys.stderr.write(clean(self.redactor.text(text)) + "\n")
+        sys.stderr.flush()
+
+    def error(self, error: ConsoleError) -> int:
+        """One clear message: what, where, what to do next. Returns the exit code."""
+        self.note(f"console: {error}")
+        return error.exit_code
+
+    @contextmanager
+    def ending(self) -> Iterator[Ending]:
+        """Map what ends a command to its exit code; a bug leaves a traceback without local values in a file."""
+        end = Ending()
+        try:
+            yield end
+        except ConsoleError as error:
+            end.code = self.error(error)
+        except KeyboardInterrupt:
+            self.note("console: interrupted")
+            end.code = INTERRUPTED
+        except BrokenPipeError:
+            # Python would complain once more while it closes stdout.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            end.code = BROKEN_PIPE
+        except Exception as error:  # noqa: BLE001 - the last place that can turn a bug into a message
+            path = self._crash_file(error)
+            bug = InternalError(f"{type(error).__name__}: {error}", hint=f"this is a bug; the traceback is in {path}")
+            end.code = self.error(bug)
+
+    def _crash_file(self, error: Exception) -> Path:
+        base = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state") / "console"
+        base.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path = base / "crash.txt"
+        path.write_text(self.redactor.text("".join(traceback.format_exception(error))))
+        return path

@@ -1,0 +1,130 @@
+"""`console run`: carry out a runbook, or a saved plan."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import signal
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from console.cli import identity, runbooks
+from console.cli.front import Front
+from console.cli.inventory import inventory
+from console.cli.output import Output
+from console.errors import UsageError
+from console.planning import lint, policy
+from console.planning.bind import bind
+from console.planning.saved import load_plan, unused
+from console.runner.context import Options, RunContext
+from console.runner.launch import Request, launch
+from console.runner.run import RunResult
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    runbooks.add_binding(parser)
+    parser.add_argument("--plan", metavar="FILE", help="carry out a plan saved with 'console plan --out'; used once")
+    parser.add_argument("--accept-pending", action="store_true", help="also activate what others left on disk")
+    add_words(parser)
+
+
+def add_words(parser: argparse.ArgumentParser) -> None:
+    """What may be said to every run: run, resume, rollback."""
+    parser.add_argument("--yes", action="store_true", help="do not ask (a protected host needs --reason too)")
+    parser.add_argument("--json", action="store_true", help="events as JSON lines on stdout")
+    parser.add_argument("--reason", default="", metavar="TEXT", help="why; kept in the record")
+    parser.add_argument("--ticket", default="", metavar="ID", help="kept in the record")
+    parser.add_argument("--note", default="", metavar="TEXT", help="kept in the record")
+    parser.add_argument(
+        "--on-abort",
+        choices=["auto", "leave", "rollback"],
+        default="auto",
+        help="what a stop does when nobody can be asked; auto: put back what no process runs yet, leave the rest",
+    )
+    parser.add_argument("--no-commit", action="store_true", help="keep the record, do not commit it")
+
+
+def options(arguments: argparse.Namespace, output: Output, **more: str) -> Options:
+    return Options(
+        operator=identity.operator(),
+        from_host=identity.this_host(),
+        yes=arguments.yes,
+        terminal=output.is_terminal and not arguments.json,
+        reason=arguments.reason,
+        ticket=arguments.ticket,
+        note=arguments.note,
+        accept_pending=getattr(arguments, "accept_pending", False),
+        on_abort=arguments.on_abort,
+        commit=not arguments.no_commit,
+        **more,  # type: ignore[arg-type]
+    )
+
+
+def run(arguments: argparse.Namespace, output: Output) -> int:
+    if arguments.plan:
+        return _run_saved(arguments, output)
+    runbook = runbooks.load(arguments.runbook)
+    variables = lint.variables(runbook, runbooks.assignments(arguments.assignments))
+    hosts = inventory(arguments)
+    targets = bind(hosts, arguments.targets, runbook.targets, arguments.limit)
+    chosen = options(arguments, output)
+    policy.attended(runbook, targets, terminal=chosen.terminal, yes=chosen.yes, reason=chosen.reason)
+    front = Front(output, json=arguments.json, title=runbook.title or runbook.name)
+    request = Request(
+        runbook=runbook,
+        targets=targets,
+        variables=variables,
+        inventory=hosts,
+        options=chosen,
+        front=front,
+        redactor=output.redactor,
+        on_event=front.event,
+    )
+    return drive(request, front).exit_code
+
+
+def _run_saved(arguments: argparse.Namespace, output: Output) -> int:
+    if arguments.runbook or arguments.assignments or arguments.limit:
+        raise UsageError("--plan FILE stands alone: no RUNBOOK, TARGET, --set or --limit")
+    saved = load_plan(Path(arguments.plan))
+    unused(saved, os.environ)
+    hosts = saved.inventory_now()
+    chosen = options(arguments, output)
+    policy.attended(saved.runbook, saved.targets, terminal=chosen.terminal, yes=chosen.yes, reason=chosen.reason)
+    front = Front(output, json=arguments.json, title=saved.runbook.title or saved.runbook.name)
+    request = Request(
+        runbook=saved.runbook,
+        targets=saved.targets,
+        variables=dict(saved.file.plans[0].variables),
+        inventory=hosts,
+        options=chosen,
+        front=front,
+        redactor=output.redactor,
+        on_event=front.event,
+        plans=saved.planners(),
+        plan_id=saved.file.plan_id,
+    )
+    return drive(request, front).exit_code
+
+
+def drive(request: Request, front: Front) -> RunResult:
+    """Run a request in a loop of its own, with the signals of a terminal mapped to a stop."""
+    return asyncio.run(_drive(lambda on_start: launch(with_start(request, on_start), os.environ), front))
+
+
+def with_start(request: Request, on_start: Callable[[RunContext], None]) -> Request:
+    from dataclasses import replace
+
+    return replace(request, on_start=on_start)
+
+
+async def _drive(start: Callable[[Callable[[RunContext], None]], Awaitable[RunResult]], front: Front) -> RunResult:
+    loop = asyncio.get_running_loop()
+
+    def on_start(context: RunContext) -> None:
+        front.context = context
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(number, context.abort.request, signal.Signals(number).name)
+
+    return await start(on_start)

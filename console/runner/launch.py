@@ -1,0 +1,188 @@
+"""Putting a run together: its id, directory, log, socket and person; then the run itself, to the end."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from console import __version__
+from console.clock import SystemClock, stamp, ulid
+from console.engines.registry import engine_named
+from console.planning import policy
+from console.planning.plan import make_plan
+from console.remote.session import Connections, Reader
+from console.results.repository import Repository
+from console.runner import run as whole
+from console.runner.abort import Abort, Choice
+from console.runner.ask import Ask, Desk
+from console.runner.context import Options, RunContext
+from console.runner.target_run import TargetRun
+from console.runs.directory import RunDirectory, base_folder
+from console.runs.log import kill_after
+from console.runs.socket import ControlSocket
+from console.runs.state import RunState
+from console.schema.events import AbortRequested, Event
+from console.schema.facts import Facts
+from console.schema.hosts import Inventory, Target
+from console.schema.plan import Plan, PlanFile
+from console.schema.runbook import Runbook, Value
+from console.secrets import Redactor
+
+EXTEND_LIMIT_MIN = 240
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be run. `plans` are given ones (a saved plan, a resume, a rollback); else they are made from facts."""
+
+    runbook: Runbook
+    targets: Sequence[Target]
+    variables: dict[str, Value]
+    inventory: Inventory
+    options: Options
+    front: Ask
+    redactor: Redactor
+    on_event: Callable[[Event], None]
+    plans: Mapping[str, Callable[[Facts, Reader], Awaitable[Plan]]] = field(default_factory=dict)
+    plan_id: str = ""
+    on_start: Callable[[RunContext], None] = lambda _context: None
+
+
+async def launch(request: Request, environment: Mapping[str, str]) -> whole.RunResult:
+    """Carry out a request. Raises what is wrong before a run begins; after that everything ends in a record."""
+    policy.keys(request.targets, environment)
+    clock = SystemClock()
+    speeds = {target.host.speed for target in request.targets}
+    run_id = ulid(clock.now(), os.urandom(10))
+    base = base_folder(environment)
+    directory = RunDirectory.create(base, run_id)
+    log = directory.log(
+        now=lambda: stamp(clock.now()), redactor=request.redactor, kill_after=kill_after(dict(environment))
+    )
+    state = RunState()
+    log.subscribe(state.apply)
+    log.subscribe(request.on_event)
+    abort = Abort()
+    context = RunContext(
+        run=run_id,
+        directory=directory,
+        log=log,
+        redactor=request.redactor,
+        clock=SystemClock(speed=speeds.pop()) if len(speeds) == 1 else clock,
+        desk=Desk(request.front, log.append),
+        abort=abort,
+        options=request.options,
+    )
+    abort.on_request = lambda how, choice, _count: _say_abort(context, how, choice)
+    connections = Connections()
+    repository = Repository(
+        request.inventory.results_path, push=request.inventory.results.push, environment=environment
+    )
+    runs = [_target_run(context, request, target, connections, environment) for target in request.targets]
+    socket = ControlSocket(run_id, environment, _handler(context))
+    await socket.start()
+    request.on_start(context)
+    try:
+        return await whole.execute(
+            context, state, request.runbook, runs, request.variables, repository, _keeper(context, request)
+        )
+    finally:
+        await socket.close()
+        await connections.aclose()
+        log.close()
+        directory.release()
+
+
+def _keeper(context: RunContext, request: Request) -> Callable[[Sequence[TargetRun]], None]:
+    """Writes plan.json, once, when every target is planned."""
+
+    def keep(runs: Sequence[TargetRun]) -> None:
+        context.directory.write_plan(
+            PlanFile(
+                console_version=__version__,
+                runbook=request.runbook.name,
+                runbook_path=request.runbook.path,
+                inventory=str(request.inventory.path or ""),
+                results_path=str(request.inventory.results_path),
+                push=request.inventory.results.push,
+                waves=request.runbook.waves,
+                targets=tuple(request.targets),
+                plans=tuple(run.plan for run in runs if run.plan is not None),
+                plan_id=request.plan_id,
+            ),
+            context.redactor,
+        )
+
+    return keep
+
+
+def _target_run(
+    context: RunContext,
+    request: Request,
+    target: Target,
+    connections: Connections,
+    environment: Mapping[str, str],
+) -> TargetRun:
+    engine = engine_named(target.service.engine)
+
+    async def open_reader() -> Reader:
+        return await connections.reader(
+            target,
+            redactor=request.redactor,
+            clock=SystemClock(speed=target.host.speed),
+            environment=environment,
+            on_connection=context.connection_said(target.name),
+        )
+
+    async def planner(facts: Facts, reader: Reader) -> Plan:
+        given = request.plans.get(target.name)
+        if given is not None:
+            return await given(facts, reader)
+        return make_plan(
+            request.runbook,
+            target,
+            facts,
+            engine,
+            request.variables,
+            redactor=request.redactor,
+            now=context.clock.now(),
+        )
+
+    return TargetRun(context, target, engine, open_reader, planner)
+
+
+def _say_abort(context: RunContext, how: str, choice: Choice) -> None:
+    context.emit(AbortRequested(how=how, choice=choice))
+
+
+def _handler(context: RunContext) -> Callable[[Mapping[str, object]], Mapping[str, object]]:
+    """What another terminal may ask of this run through its socket."""
+
+    def handle(message: Mapping[str, object]) -> Mapping[str, object]:
+        match message.get("do"):
+            case "ping":
+                return {"ok": True, "run": context.run}
+            case "abort":
+                choice = str(message.get("choice") or "")
+                if choice not in ("", "leave", "rollback"):
+                    return {"ok": False, "error": "choice is leave or rollback"}
+                context.abort.request(str(message.get("by") or "attach"), choice)  # type: ignore[arg-type]
+                return {"ok": True}
+            case "answer":
+                wrong = context.desk.answer(
+                    str(message.get("question") or ""),
+                    str(message.get("answer") or ""),
+                    str(message.get("by") or "attach"),
+                )
+                return {"ok": not wrong, "error": wrong}
+            case "extend":
+                minutes = message.get("minutes")
+                if not isinstance(minutes, int | float) or not 0 < minutes <= EXTEND_LIMIT_MIN:
+                    return {"ok": False, "error": f"minutes between 0 and {EXTEND_LIMIT_MIN}"}
+                context.extended_s += float(minutes) * 60
+                return {"ok": True, "extended_s": context.extended_s}
+            case other:
+                return {"ok": False, "error": f"unknown request {other!r}: ping, abort, answer, extend"}
+
+    return handle
