@@ -7,6 +7,7 @@ and commands inside it read /dev/null instead of eating the rest of the script.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -17,11 +18,13 @@ from console.errors import InternalError
 from console.untrusted import decode
 
 SHELL = "/bin/sh -s"
+# `# embeds: NAME` in a script: the text of that file is its $console_embedded.
+_EMBEDS = re.compile(r"^# embeds: (\S+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Output:
-    """What a script said. `sections` are the bytes between its marks; `stdout` is everything, marks included."""
+    """What a script said. `sections` are the bytes between its marks; `stdout` is what a command it ran for us said."""
 
     exit_status: int
     sections: Mapping[str, bytes] = field(default_factory=lambda: MappingProxyType({}))
@@ -40,12 +43,12 @@ class Output:
 
 @cache
 def load(name: str) -> str:
-    """The text of a script, by its file's name without `.sh`."""
-    path = files("console.remote").joinpath("scripts", f"{name}.sh")
+    """The text of a script, by its file's name."""
+    path = files("console.remote").joinpath("scripts", name)
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise InternalError(f"there is no script {name}.sh") from None
+        raise InternalError(f"there is no script {name}") from None
 
 
 def quote(word: str) -> str:
@@ -66,19 +69,22 @@ def render(
     keep_stdin: bool = False,
 ) -> bytes:
     """The bytes to send to `SHELL`. `lock_run` makes the script refuse (75) unless that run holds `lock_file`."""
+    body = load(name)
+    embedded = _EMBEDS.search(body)
     variables = {
         "console_mark": mark,
         "console_sudo": sudo,
         "console_lock_file": lock_file,
         "console_lock_run": lock_run,
+        "console_embedded": load(embedded[1]) if embedded else "",
     }
     lines = [
-        "# shellcheck shell=sh disable=SC2034,SC2317",
+        "# shellcheck shell=sh disable=SC2016,SC2034,SC2317",
         *(f"{variable}={quote(value)}" for variable, value in variables.items()),
         "set -- " + " ".join(map(quote, args)),
-        load("prelude"),
+        load("prelude.sh"),
         "script() {",
-        load(name),
+        body,
         "}",
         'script "$@"' + ("" if keep_stdin else " </dev/null"),
         "",

@@ -197,14 +197,7 @@ if [ -n "$invocation" ]; then
 fi
 
 section ledger
-if [ -d "$state_folder" ] || root test -d "$state_folder/$unit" 2>/dev/null; then
-  root find "$state_folder/$unit" -mindepth 2 -maxdepth 2 -name change.json -type f -size -256k -printf '%p\n' -exec base64 -w 0 {} \; -printf '\n' 2>/dev/null
-fi
-
+describe_ledger "$state_folder/$unit"
 section lock
-lock=$runtime_folder/$unit.lock
-if [ -r "$lock" ]; then
-  if lock_is_held "$lock"; then echo 'held=yes'; else echo 'held=no'; fi
-  head -c 4096 -- "$lock"
-fi
+describe_lock "$runtime_folder/$unit.lock"
 exit 0

@@ -24,7 +24,10 @@ root() {
   fi
 }
 
+# STATUS REASON: ends the script, with nothing done.
 fail() {
+  section refused
+  printf '%s\n' "$2"
   printf '%s\n' "$2" >&2
   exit "$1"
 }
@@ -39,6 +42,19 @@ lock_names_run() {
     *"\"run\": \"$2\""*) return 0 ;;
   esac
   return 1
+}
+
+# What a lock file says, and whether it is held. Creates nothing.
+describe_lock() {
+  if [ -r "$1" ]; then
+    if lock_is_held "$1"; then echo 'held=yes'; else echo 'held=no'; fi
+    head -c 4096 -- "$1"
+  fi
+}
+
+# Each change.json below a folder: its path, then its content.
+describe_ledger() {
+  root find "$1" -mindepth 2 -maxdepth 2 -name change.json -type f -size -1024k -printf '%p\n' -exec base64 -w 0 {} \; -printf '\n' 2>/dev/null
 }
 
 # A file as its own user or as root may read it.
@@ -175,6 +191,9 @@ port_owner() {
   fi
 }
 
+# Who asked can stop us by this number.
+section pid
+echo "$$"
 if [ -n "$console_lock_run" ]; then
   if ! lock_names_run "$console_lock_file" "$console_lock_run" || ! lock_is_held "$console_lock_file"; then
     fail 75 "the lock $console_lock_file is not held by run $console_lock_run any more"

@@ -1,0 +1,124 @@
+"""HTTP to an engine that listens on its host's loopback, through the SSH connection."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+import asyncssh
+import httpx
+
+from console.clock import Clock
+from console.engines.base import Reply, Request
+from console.errors import UsageError
+from console.remote.link import Link
+from console.schema.hosts import Service
+from console.secrets import Redactor
+from console.untrusted import one_line
+
+# Server infos of large engines are some 100 kB; a generation's reply a few.
+BODY_LIMIT = 16 * 1024 * 1024
+
+
+def api_key(service: Service, environment: Mapping[str, str], redactor: Redactor) -> str | None:
+    """The engine's key out of the operator's environment. Raises UsageError when the variable is not set."""
+    if service.api_key_env is None:
+        return None
+    key = environment.get(service.api_key_env, "")
+    if not key:
+        raise UsageError(
+            f"the environment variable {service.api_key_env} is not set: it holds the engine's API key",
+            hint=f"export {service.api_key_env}=… and start again",
+        )
+    redactor.learn(key)
+    return key
+
+
+class Forward:
+    """A port on our loopback that leads to the engine, opened once a connection."""
+
+    def __init__(self, link: Link, service: Service, clock: Clock, key: str | None) -> None:
+        self._link = link
+        self._clock = clock
+        self._headers = {"Authorization": f"Bearer {key}"} if key else {}
+        parts = urlsplit(service.url)
+        self._scheme = parts.scheme
+        self._host = parts.hostname or "127.0.0.1"
+        self._port = service.port
+        self._path = parts.path
+        self._listener: asyncssh.SSHListener | None = None
+        self._client: httpx.AsyncClient | None = None
+        self._generation = -1
+
+    async def send(self, request: Request) -> Reply:
+        """Send it and read the whole reply, which also says what went wrong. Raises ConnectError without a connection."""
+        connection = await self._link.connection()
+        if self._generation != self._link.generation:
+            await self.aclose()
+            self._generation = self._link.generation
+        try:
+            client = await self._open(connection)
+        except (asyncssh.Error, asyncssh.ChannelListenError, OSError) as error:
+            return Reply(0, error=f"no way to the engine: {one_line(str(error), 200)}")
+        started = self._clock.monotonic()
+        try:
+            status, body, cut = await self._exchange(client, request)
+        except httpx.TimeoutException:
+            error_text = f"no answer within {request.timeout_s:g} s"
+        except httpx.RemoteProtocolError as error:
+            # The forwarded port accepts before the far side is known: a refused connection looks like one that closes.
+            error_text = f"connection refused or closed ({one_line(str(error), 120)})"
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            error_text = one_line(f"{type(error).__name__}: {error}", 200)
+        else:
+            error_text = f"the body is larger than {BODY_LIMIT // 1024 // 1024} MiB" if cut else ""
+            return Reply(status, body, error_text, self._clock.monotonic() - started)
+        return Reply(0, error=error_text, duration_s=self._clock.monotonic() - started)
+
+    async def aclose(self) -> None:
+        client, self._client = self._client, None
+        listener, self._listener = self._listener, None
+        if client is not None:
+            await client.aclose()
+        if listener is not None:
+            listener.close()
+            with contextlib.suppress(asyncssh.Error, OSError):
+                await listener.wait_closed()
+
+    async def _open(self, connection: asyncssh.SSHClientConnection) -> httpx.AsyncClient:
+        if self._client is None:
+            self._listener = await connection.forward_local_port("127.0.0.1", 0, self._host, self._port)
+            # No connection is kept: one that a restarted engine has closed would fail the next request.
+            transport = httpx.AsyncHTTPTransport(
+                limits=httpx.Limits(max_keepalive_connections=0),
+                socket_options=[(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)],
+            )
+            self._client = httpx.AsyncClient(
+                transport=transport,
+                base_url=f"{self._scheme}://127.0.0.1:{self._listener.get_port()}{self._path}",
+                headers={**self._headers, "Host": f"{self._host}:{self._port}"},
+                trust_env=False,
+                follow_redirects=False,
+            )
+        return self._client
+
+    async def _exchange(self, client: httpx.AsyncClient, request: Request) -> tuple[int, bytes, bool]:
+        body = bytearray()
+        content = None if request.json is None else json.dumps(request.json).encode()
+        headers = {} if content is None else {"Content-Type": "application/json"}
+        async with client.stream(
+            request.method,
+            request.path,
+            content=content,
+            headers=headers,
+            timeout=request.timeout_s,
+            extensions={"sni_hostname": self._host} if self._scheme == "https" else {},
+        ) as response:
+            async for chunk in response.aiter_bytes():
+                body += chunk
+                if len(body) > BODY_LIMIT:
+                    return response.status_code, bytes(body[:BODY_LIMIT]), True
+        return response.status_code, bytes(body), False

@@ -1,0 +1,108 @@
+"""The one connection to a host that everything of a run shares, opened again when it dies."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+
+import asyncssh
+
+from console.clock import Clock
+from console.errors import UnreachableError
+from console.remote.exchange import Exchange, exchange
+from console.remote.ssh import Connections, Opened
+from console.schema.hosts import Target
+
+# sshd's MaxSessions is 10; two stay free for whoever multiplexes over the same login.
+SESSIONS_AT_ONCE = 8
+FIRST_PAUSE_S = 0.5
+LONGEST_PAUSE_S = 10.0
+
+OnConnection = Callable[[str, str], None]
+
+
+class Link:
+    """Keeps a connection. `say(state, message)` hears connected · lost · reconnecting · closed."""
+
+    def __init__(self, target: Target, connections: Connections, clock: Clock, say: OnConnection | None) -> None:
+        self.target = target
+        self.connections = connections
+        self.clock = clock
+        self.say: OnConnection = say or (lambda _state, _message: None)
+        self.opened: Opened | None = None
+        self.generation = 0
+        self._opening = asyncio.Lock()
+        self._sessions = asyncio.Semaphore(SESSIONS_AT_ONCE)
+        self._watchers: set[asyncio.Task[None]] = set()
+        self._closed = False
+
+    @property
+    def alive(self) -> bool:
+        return self.opened is not None and not self.opened.lost.is_set()
+
+    async def connection(self) -> asyncssh.SSHClientConnection:
+        """The live connection; a dead one is opened again, once. Raises ConnectError."""
+        async with self._opening:
+            if self.opened is None or self.opened.lost.is_set():
+                await self._open()
+            assert self.opened is not None
+            return self.opened.connection
+
+    async def reconnect(self, *, patience_s: float) -> None:
+        """Open a dead connection again, with growing pauses, until `patience_s` of the clock is over.
+
+        Raises UnreachableError then, and any other ConnectError at once: a changed key or a refused login stays.
+        """
+        deadline = self.clock.monotonic() + patience_s
+        pause_s = FIRST_PAUSE_S
+        while True:
+            self.say("reconnecting", "")
+            try:
+                await self.connection()
+            except UnreachableError:
+                left_s = deadline - self.clock.monotonic()
+                if left_s <= 0:
+                    raise
+                jitter = self.connections.randomness.uniform(0.8, 1.2)
+                await self.clock.sleep(min(pause_s * jitter, left_s))
+                pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
+            else:
+                return
+
+    async def run(self, script: bytes, *, timeout_s: float) -> Exchange:
+        """One script, within the number of sessions a server allows. Raises ConnectError without a connection."""
+        async with self._sessions:
+            connection = await self.connection()
+            return await exchange(connection, script, timeout_s=timeout_s)
+
+    @contextlib.asynccontextmanager
+    async def session(self) -> AsyncIterator[asyncssh.SSHClientConnection]:
+        """A place among the sessions, for a process that stays."""
+        async with self._sessions:
+            yield await self.connection()
+
+    async def aclose(self) -> None:
+        self._closed = True
+        if self.opened is not None and not self.opened.lost.is_set():
+            self.opened.connection.close()
+            with contextlib.suppress(asyncssh.Error, OSError, TimeoutError):
+                async with asyncio.timeout(5):
+                    await self.opened.connection.wait_closed()
+            self.say("closed", "")
+        for watcher in self._watchers:
+            watcher.cancel()
+
+    async def _open(self) -> None:
+        again = self.opened is not None
+        self.opened = opened = await self.connections.open(self.target)
+        self.generation += 1
+        self.say("connected", ("again, " if again else "") + "; ".join((opened.auth, *opened.warnings)))
+        watcher = asyncio.create_task(self._watch(opened))
+        self._watchers.add(watcher)
+        watcher.add_done_callback(self._watchers.discard)
+
+    async def _watch(self, opened: Opened) -> None:
+        await opened.lost.wait()
+        if not self._closed:
+            self.say("lost", f"the connection to {self.target.host_name} is gone")

@@ -1,0 +1,39 @@
+# shellcheck shell=sh disable=SC2034,SC2154
+# embeds: undo.sh
+# act_ledger.sh STATE_FOLDER UNIT RUN DOCUMENT_BASE64 TABLE_BASE64 [SOURCE BACKUP]...
+# Writes an entry of the ledger: backups first, change.json last, so that an entry with one is whole.
+state_folder=$1 unit=$2 run=$3 document=$4 table=$5
+shift 5
+folder=$state_folder/$unit
+entry=$folder/$run
+
+put() {
+  printf %s "$2" | base64 -d | root tee -- "$1" >/dev/null
+}
+
+root mkdir -p -m 0700 -- "$state_folder" || exit
+root mkdir -p -m 0700 -- "$folder" || exit
+root mkdir -p -m 0700 -- "$entry" || exit
+while [ $# -gt 1 ]; do
+  # Owner and mode come along: a backup is never more readable than its file.
+  root cp --preserve=all -T -- "$1" "$entry/$2" || exit
+  shift 2
+done
+put "$entry/files.tsv" "$table" || exit
+printf %s "$console_embedded" | root tee -- "$entry/undo.sh" >/dev/null || exit
+put "$entry/.change.json.new" "$document" || exit
+root chmod 0600 -- "$entry/files.tsv" "$entry/.change.json.new" || exit
+root chmod 0700 -- "$entry/undo.sh" || exit
+root find "$entry" -type f -exec sync -- {} + || exit
+root mv -f -T -- "$entry/.change.json.new" "$entry/change.json" || exit
+root sync -- "$entry" "$folder" "$state_folder" || exit
+
+# The newest 20 that are over stay; open ones always. Names sort by time.
+root find "$folder" -mindepth 2 -maxdepth 2 -name change.json -exec grep -L '"state": "open"' -- {} + 2>/dev/null |
+  sort -r | tail -n +21 | while IFS= read -r old; do
+  old=${old%/change.json}
+  if [ "$old" != "$entry" ]; then
+    root rm -rf -- "$old"
+  fi
+done
+exit 0

@@ -1,0 +1,33 @@
+# shellcheck shell=sh disable=SC2034,SC2154
+# act_lock.sh FOLDER LOCK_FILE DOCUMENT_BASE64
+# Takes the lock and holds it while lines arrive on stdin, the last no longer ago than six seconds.
+folder=$1 lock=$2 document=$3
+if [ ! -d "$folder" ]; then
+  root mkdir -p -m 0755 -- "$folder" || exit
+fi
+case $(stat -c '%A' -- "$folder") in
+  d????w* | d???????w*) fail 73 "$folder is writable for others: a lock there means nothing" ;;
+esac
+case $(stat -c '%u' -- "$folder") in
+  0 | "$console_uid") ;;
+  *) fail 73 "$folder belongs to somebody else: a lock there means nothing" ;;
+esac
+# touch, not install: replacing the file would give two holders a lock each.
+if [ ! -e "$lock" ]; then
+  root touch -- "$lock" || exit
+fi
+root chmod 0644 -- "$lock" || exit
+exec 9<"$lock" || exit
+# Whoever only looks takes a shared lock for a moment.
+if ! flock -w 2 9; then
+  section holder
+  head -c 4096 -- "$lock"
+  exit 74
+fi
+printf %s "$document" | base64 -d | root tee -- "$lock" >/dev/null || exit
+section held
+# The child must not inherit the lock: it would hold it for as long as it outlives us.
+while beat=$(exec 9<&- && exec timeout 6 head -n 1) && [ -n "$beat" ]; do
+  :
+done
+exit 0

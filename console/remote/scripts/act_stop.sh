@@ -1,0 +1,32 @@
+# shellcheck shell=sh disable=SC2034,SC2154
+# act_stop.sh PID: ends a script of ours that runs too long, with all it started.
+pid=$1
+group_of() {
+  sed 's/^.*) //' "/proc/$1/stat" 2>/dev/null | cut -d ' ' -f 3
+}
+group=$(group_of "$pid")
+own_group=$(group_of $$)
+section stopped
+if [ -z "$group" ]; then
+  echo yes
+  exit 0
+fi
+if [ "$group" != "$own_group" ] && [ "$group" -gt 1 ]; then
+  victims="-$group"
+else
+  victims=$(unit_processes '' "$pid")
+fi
+for name in TERM KILL; do
+  # shellcheck disable=SC2086 # a list of numbers
+  kill -s "$name" -- $victims 2>/dev/null
+  # shellcheck disable=SC2086
+  root kill -s "$name" -- $victims 2>/dev/null
+  for wait in 1 2 3 4 5 6 7 8 9 10; do
+    if [ ! -d "/proc/$pid" ]; then
+      echo yes
+      exit 0
+    fi
+    sleep 0.2
+  done
+done
+echo no

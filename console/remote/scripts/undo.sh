@@ -1,0 +1,51 @@
+#!/bin/sh
+# Puts back the files that one run of `console` changed, reloads systemd and restarts the unit.
+# Lies beside files.tsv (path, digest before, digest after, backup) and the backups. Run it as root:
+#   sh undo.sh                 put back, reload, restart
+#   sh undo.sh --no-restart    put back and reload; the running process stays as it is
+# A file that is neither as it was nor as the run left it was edited by somebody else: then nothing is touched.
+set -eu
+umask 077
+here=$(cd -- "$(dirname -- "$0")" && pwd)
+unit=$(basename -- "$(dirname -- "$here")")
+tab=$(printf '\t')
+
+digest_of() {
+  digest_text=$(sha256sum <"$1")
+  printf '%s\n' "${digest_text%% *}"
+}
+
+while IFS=$tab read -r path before after backup; do
+  now=$(digest_of "$path")
+  if [ "$now" != "$before" ] && [ "$now" != "$after" ]; then
+    echo "$path was edited since (now $now): nothing was touched" >&2
+    exit 1
+  fi
+  if [ "$(digest_of "$here/$backup")" != "$before" ]; then
+    echo "$here/$backup is not the file as it was: nothing was touched" >&2
+    exit 1
+  fi
+done <"$here/files.tsv"
+
+while IFS=$tab read -r path before after backup; do
+  if [ "$(digest_of "$path")" = "$after" ]; then
+    temporary=$(dirname -- "$path")/.$(basename -- "$path").console-undo
+    cp --preserve=all -T -- "$here/$backup" "$temporary"
+    # Times of the backup would hide the edit from systemd.
+    touch -- "$temporary"
+    sync -- "$temporary"
+    mv -f -T -- "$temporary" "$path"
+    sync -- "$(dirname -- "$path")"
+    echo "put back: $path"
+  else
+    echo "already as it was: $path"
+  fi
+done <"$here/files.tsv"
+
+systemctl daemon-reload
+echo 'systemd read the unit files again'
+if [ "${1:-}" != --no-restart ]; then
+  systemctl reset-failed -- "$unit" 2>/dev/null || true
+  systemctl restart --no-block -- "$unit"
+  echo "restart of $unit is queued: systemctl status $unit"
+fi

@@ -1,0 +1,279 @@
+"""A host as the rest of the program sees it: a Reader can look, a Remote can also act."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import os
+import re
+import secrets
+from collections.abc import Mapping
+
+import asyncssh
+
+from console.clock import Clock, stamp
+from console.engines.base import Reply, Request
+from console.errors import ConnectionLostError, InternalError, LockHeldError, RefusedError, SudoError, UnreachableError
+from console.remote.exchange import Exchange
+from console.remote.http import Forward, api_key
+from console.remote.link import Link, OnConnection
+from console.remote.lock import LockHold, settle
+from console.remote.scripts import SHELL, Output, render
+from console.remote.ssh import Connections
+from console.schema.hosts import Target
+from console.secrets import Redactor
+from console.untrusted import decode, one_line
+
+__all__ = ["LockHold", "Output", "Reader", "Remote", "connect_reader", "connect_remote"]
+
+LOCK_LOST = 75  # the prelude's exit status when the lock is not this run's any more
+STOP_TIMEOUT_S = 15.0
+
+_SUDO_WANTS = re.compile(
+    r"^sudo: (?!unable to resolve host).*|^.*: (?:a password is required|a terminal is required)"
+    r"|^Sorry, user \S+ (?:is not allowed|may not)|^\S+ is not in the sudoers file",
+    re.MULTILINE,
+)
+
+
+class Reader:
+    """Looks at one target's host. Reads are safe to send again, so they outlive the connection."""
+
+    def __init__(
+        self,
+        link: Link,
+        target: Target,
+        *,
+        redactor: Redactor,
+        clock: Clock,
+        environment: Mapping[str, str],
+        key: str | None,
+    ) -> None:
+        self.target = target
+        self.redactor = redactor
+        self.clock = clock
+        self._link = link
+        self._environment = environment
+        self._key = key
+        self._forward = Forward(link, target.service, clock, key)
+
+    @property
+    def auth(self) -> str:
+        """How we are logged in: key, user and host, from where."""
+        return self._link.opened.auth if self._link.opened else ""
+
+    @property
+    def user(self) -> str:
+        return self._link.opened.user if self._link.opened else ""
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the SSH config asks for that is not followed."""
+        return self._link.opened.warnings if self._link.opened else ()
+
+    @property
+    def generation(self) -> int:
+        """Grows with each connection that was opened; a lock taken under another one is gone."""
+        return self._link.generation
+
+    async def look(self, script: str, *args: str, timeout_s: float = 30.0, patience_s: float = 0.0) -> Output:
+        """Run a `look_*.sh`, which changes nothing; send it again over a new connection for `patience_s`.
+
+        Raises UnreachableError when the host does not answer, or another ConnectError; never for an exit status.
+        """
+        if not script.startswith("look_"):
+            raise InternalError(f"{script} does not only look")
+        deadline = self.clock.monotonic() + patience_s
+        while True:
+            mark = new_mark()
+            try:
+                got = await self._link.run(self._render(script, args, mark), timeout_s=timeout_s)
+            except UnreachableError:
+                if self.clock.monotonic() >= deadline:
+                    raise
+            else:
+                if got.exit_status is not None:
+                    return output_of(got, mark)
+                if not got.timed_out and got.started and self._link.alive:
+                    raise RefusedError(f"{script}: {got.trouble}", where=self.target.name)
+                if self.clock.monotonic() >= deadline:
+                    raise UnreachableError(
+                        f"the host stopped answering while it was read: {got.trouble}",
+                        where=self.target.name,
+                        hint="nothing was changed by looking; try again",
+                    )
+            if not self._link.alive:
+                await self.reconnect(patience_s=max(0.0, deadline - self.clock.monotonic()))
+            else:
+                await self.clock.sleep(0.2)
+
+    async def fetch(self, request: Request, *, patience_s: float = 0.0) -> Reply:
+        """Send a request to the engine; what goes wrong there is a Reply with status 0. Raises ConnectError for SSH."""
+        deadline = self.clock.monotonic() + patience_s
+        while True:
+            reply = await self._forward.send(request)
+            if reply.status or self._link.alive:
+                return reply
+            left_s = deadline - self.clock.monotonic()
+            if left_s <= 0:
+                raise UnreachableError("the connection died under a request to the engine", where=self.target.name)
+            await self.reconnect(patience_s=left_s)
+
+    async def reconnect(self, *, patience_s: float = 0.0) -> None:
+        """Open a dead connection again; a live one stays. Raises ConnectError."""
+        await self._link.reconnect(patience_s=patience_s)
+
+    async def aclose(self) -> None:
+        await self._forward.aclose()
+        await self._link.aclose()
+
+    def writer(self) -> Remote:
+        """The same host over the same connection, with the right to act."""
+        return Remote(
+            self._link,
+            self.target,
+            redactor=self.redactor,
+            clock=self.clock,
+            environment=self._environment,
+            key=self._key,
+        )
+
+    @property
+    def lock_file(self) -> str:
+        return f"{self.target.host.runtime_folder}/{self.target.service.unit}.lock"
+
+    def _render(
+        self, script: str, args: tuple[str, ...], mark: str, *, lock: str = "", keep_stdin: bool = False
+    ) -> bytes:
+        host, defaults = self.target.host, self.target.defaults
+        return render(
+            script,
+            args,
+            mark=mark,
+            sudo=host.sudo or defaults.sudo,
+            lock_file=self.lock_file if lock else "",
+            lock_run=lock,
+            keep_stdin=keep_stdin,
+        )
+
+
+class Remote(Reader):
+    """May also change the host. Nothing here is ever sent twice."""
+
+    async def act(self, script: str, *args: str, lock: str = "", timeout_s: float = 60.0) -> Output:
+        """Run an `act_*.sh` once; `lock` is the run whose lock must stand, checked in the same shell.
+
+        Raises LockHeldError when that lock is gone, SudoError when sudo refuses, ConnectionLostError when it was sent
+        and its end is unknown, UnreachableError when it was not sent. Other exit statuses are the caller's to read.
+        """
+        if not script.startswith("act_"):
+            raise InternalError(f"{script} is not an act")
+        mark = new_mark()
+        got = await self._link.run(self._render(script, args, mark, lock=lock), timeout_s=timeout_s)
+        if not got.started:
+            raise UnreachableError(f"nothing was sent: {got.trouble}", where=self.target.name)
+        if got.exit_status is None:
+            stopped = await self._stop(got, mark) if got.timed_out else ""
+            raise ConnectionLostError(
+                f"{script.removesuffix('.sh')}: {got.trouble}{stopped}; whether it happened must be looked at",
+                where=self.target.name,
+                hint=f"console facts {self.target.name}",
+            )
+        output = output_of(got, mark)
+        self._refuse(output)
+        return output
+
+    async def hold_lock(self, run: str, document: Mapping[str, str]) -> LockHold:
+        """Take the unit's lock and hold it while this process lives and the connection stands.
+
+        Raises LockHeldError naming the holder, RefusedError, ConnectionLostError, or ConnectError.
+        """
+        mark = new_mark()
+        body = {**document, "run": run, "since": document.get("since") or stamp(self.clock.now()), "pid": os.getpid()}
+        encoded = base64.b64encode((json.dumps(body) + "\n").encode()).decode()
+        args = (self.target.host.runtime_folder, self.lock_file, encoded)
+        async with contextlib.AsyncExitStack() as stack:
+            connection = await stack.enter_async_context(self._link.session())
+            try:
+                process = await connection.create_process(SHELL, encoding=None, request_pty=False)
+                process.stdin.write(self._render("act_lock.sh", args, mark, keep_stdin=True))
+            except (asyncssh.Error, OSError) as error:
+                raise UnreachableError(f"no session for the lock: {error}", where=self.target.name) from error
+            await settle(process, mark, where=self.target.name)
+            return LockHold(process, stack.pop_all())
+        raise AssertionError("unreachable")
+
+    async def _stop(self, got: Exchange, mark: str) -> str:
+        """Stop what ran too long. SSH signals do not reach processes of a root login, so a script on the host does."""
+        pid = decode(got.sections(mark).get("pid", b"")).strip()
+        if not pid.isdigit():
+            return ""
+        stop = new_mark()
+        try:
+            ended = await self._link.run(self._render("act_stop.sh", (pid,), stop), timeout_s=STOP_TIMEOUT_S)
+        except UnreachableError:
+            return ", and it may still be running"
+        stopped = decode(ended.sections(stop).get("stopped", b"")).strip() == "yes"
+        return "; it was stopped on the host" if stopped else ", and it is still running"
+
+    def _refuse(self, output: Output) -> None:
+        if output.exit_status == LOCK_LOST and "refused" in output.sections:
+            raise LockHeldError(
+                one_line(output.text("refused"), 200), where=self.target.name, hint="nothing was done; look who has it"
+            )
+        if output.exit_status != 0 and (said := _SUDO_WANTS.search(output.complaint)):
+            raise SudoError(
+                f"sudo refuses: {one_line(said[0], 200)}",
+                where=self.target.name,
+                hint="allow the login user sudo without a password on this host, or log in as root",
+            )
+
+
+def new_mark() -> str:
+    """A line that no output of a host can contain by chance or intent: it is new for each script."""
+    return f"==console-{secrets.token_hex(12)}=="
+
+
+def output_of(got: Exchange, mark: str) -> Output:
+    sections = got.sections(mark)
+    assert got.exit_status is not None
+    return Output(got.exit_status, sections, sections.get("stdout", b""), got.stderr)
+
+
+async def connect_reader(
+    target: Target,
+    *,
+    redactor: Redactor,
+    clock: Clock,
+    environment: Mapping[str, str] | None = None,
+    on_connection: OnConnection | None = None,
+    connections: Connections | None = None,
+) -> Reader:
+    """Log in to a target's host. Raises UsageError (2) for a key variable that is not set, before any host is asked."""
+    surroundings = os.environ if environment is None else environment
+    key = api_key(target.service, surroundings, redactor)
+    link = Link(target, connections or Connections(surroundings), clock, on_connection)
+    await link.connection()
+    return Reader(link, target, redactor=redactor, clock=clock, environment=surroundings, key=key)
+
+
+async def connect_remote(
+    target: Target,
+    *,
+    redactor: Redactor,
+    clock: Clock,
+    environment: Mapping[str, str] | None = None,
+    on_connection: OnConnection | None = None,
+    connections: Connections | None = None,
+) -> Remote:
+    """`connect_reader` with the right to act."""
+    reader = await connect_reader(
+        target,
+        redactor=redactor,
+        clock=clock,
+        environment=environment,
+        on_connection=on_connection,
+        connections=connections,
+    )
+    return reader.writer()
