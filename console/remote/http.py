@@ -54,7 +54,7 @@ class Forward:
         self._generation = -1
 
     async def send(self, request: Request) -> Reply:
-        """Send it and read the whole reply, which also says what went wrong. Raises ConnectError without a connection."""
+        """Send it and read the whole reply, or why there is none. Raises ConnectError without a connection."""
         connection = await self._link.connection()
         if self._generation != self._link.generation:
             await self.aclose()

@@ -1,0 +1,168 @@
+"""Everything a plan needs of one target: one script on its host, and what its engine says of itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from console.clock import stamp
+from console.engines.base import Engine, Reply
+from console.facts.journal import JournalLine, parse_journal
+from console.facts.parse import parse_host, parse_ledger, parse_lock, parse_paths, parse_process
+from console.remote.files import parse_files
+from console.remote.session import Reader
+from console.remote.systemd import parse_unit
+from console.schema.facts import Facts, Process, UnitFile, UnitState
+from console.schema.serving import Serving
+from console.secrets import Redactor, is_secret_name
+from console.untrusted import decode, one_line
+
+# Options of engines whose value is a folder or file that must be there.
+PATH_FLAGS = (
+    "--model-path", "--model", "-m", "--tokenizer-path", "--tokenizer", "--speculative-draft-model-path",
+    "--speculative-draft-model", "--model-draft", "-md", "--draft-model",
+)  # fmt: skip
+FACTS_TIMEOUT_S = 60.0
+# A batch smaller than this says how long the GPU waited, not how fast it is.
+TELLING_PREFILL_TOKENS = 512
+
+
+async def collect(reader: Reader, engine: Engine, *, patience_s: float = 0.0) -> Facts:
+    """Read a target. Raises ConnectError; what could not be seen on the host is said in the facts."""
+    target = reader.target
+    service = target.service
+    output = await reader.look(
+        "look_facts.sh",
+        service.unit,
+        str(service.port),
+        target.host.state_folder,
+        target.host.runtime_folder,
+        *PATH_FLAGS,
+        timeout_s=FACTS_TIMEOUT_S,
+        patience_s=patience_s,
+    )
+    sections = output.sections
+    unit = parse_unit(decode(sections.get("unit", b"")), service.unit)
+    process = parse_process(sections)
+    files = parse_files(sections)
+    learn(reader.redactor, unit, process, files)
+    head = parse_journal(sections.get("journal_head", b""), reader.redactor, engine).lines
+    tail = parse_journal(sections.get("journal_tail", b""), reader.redactor, engine).lines
+    serving, reason = await _serving(reader, engine, unit, process, patience_s)
+    host = parse_host(sections)
+    return Facts(
+        target=target.name,
+        read_at=stamp(reader.clock.now()),
+        host=host,
+        unit=unit,
+        files=files,
+        process=process,
+        serving=serving,
+        serving_reason=reason,
+        paths=parse_paths(sections.get("paths", b"")),
+        ledger=parse_ledger(sections.get("ledger", b"")),
+        lock=parse_lock(sections.get("lock", b"")),
+        load_times_s=load_times_s(head),
+        prefill_tok_s=prefill_tok_s([*head, *tail]),
+        foreign_requests_60s=recent_requests(head, tail),
+    )
+
+
+async def _serving(
+    reader: Reader, engine: Engine, unit: UnitState, process: Process, patience_s: float
+) -> tuple[Serving | None, str]:
+    """What the engine says, or why it was not asked."""
+    if unit.active_state != "active":
+        return None, f"the unit is {unit.active_state or 'not known'}"
+    if process.foreign_pid:
+        return None, process.reason
+    if not process.pid and process.reason.startswith("nothing listens"):
+        return None, process.reason
+    replies: dict[str, Reply] = {}
+    for request in engine.status_requests():
+        if request.unless and replies.get(request.unless, Reply(0)).status == 200:
+            continue
+        reply = await reader.fetch(request, patience_s=patience_s)
+        learn_reply(reader.redactor, reply)
+        replies[request.path] = reply
+        if reply.status == 0:
+            break  # it answers nothing now; the next question would wait as long
+    serving = engine.read_serving(replies)
+    if any(reply.status == 200 for reply in replies.values()) or serving.refused:
+        return serving, "the engine refused our key" if serving.refused else ""
+    last = list(replies.values())[-1] if replies else Reply(0, error="the engine has nothing to ask")
+    return None, one_line(last.error or f"HTTP {last.status}", 200)
+
+
+def learn(redactor: Redactor, unit: UnitState, process: Process, files: Sequence[UnitFile]) -> None:
+    """Teach the redactor every secret a host's command lines, environments and files hold."""
+    redactor.learn_words(process.argv)
+    redactor.learn_environment(process.environment)
+    for command in unit.exec_start:
+        redactor.learn_words(command.split())
+    for file in files:
+        for line in decode(file.content).replace("\\\n", " ").splitlines():
+            bare = line.strip().removeprefix("export ").removeprefix("Environment=").rstrip("\\")
+            words = [word.strip("\"'") for word in bare.split()]
+            redactor.learn_words(words)
+            name, equals, value = bare.strip("\"'").partition("=")
+            if equals and is_secret_name(name.strip()):
+                redactor.learn(value.strip().strip("\"'"))
+
+
+def learn_reply(redactor: Redactor, reply: Reply) -> None:
+    """An engine's own account holds its keys in clear."""
+    try:
+        body: Any = json.loads(reply.body)
+    except ValueError:
+        return
+    _learn_tree(redactor, body)
+
+
+def _learn_tree(redactor: Redactor, value: Any) -> None:
+    if isinstance(value, Mapping):
+        for name, item in value.items():
+            if isinstance(item, str) and is_secret_name(str(name)):
+                redactor.learn(item)
+            else:
+                _learn_tree(redactor, item)
+    elif isinstance(value, list):
+        if all(isinstance(item, str) for item in value):
+            redactor.learn_words(value)
+        for item in value:
+            _learn_tree(redactor, item)
+
+
+def load_times_s(head: Sequence[JournalLine]) -> tuple[float, ...]:
+    """Start to ready, out of the first lines of this invocation; empty where they do not reach that far."""
+    ready = next((line.at for line in head if line.read is not None and line.read.kind == "ready"), None)
+    if ready is None or not head[0].at:
+        return ()
+    return (round(ready - head[0].at, 1),)
+
+
+def prefill_tok_s(lines: Sequence[JournalLine]) -> float | None:
+    """The best rate of a telling prefill batch: an engine's figure counts the idle time before the batch, too."""
+    rates = []
+    for line in lines:
+        if line.read is None or line.read.kind != "prefill":
+            continue
+        tokens, rate = line.read.values.get("new_tokens"), line.read.values.get("input_throughput")
+        if isinstance(tokens, int | float) and isinstance(rate, int | float) and tokens >= TELLING_PREFILL_TOKENS:
+            rates.append(float(rate))
+    return max(rates, default=None)
+
+
+def recent_requests(head: Sequence[JournalLine], tail: Sequence[JournalLine]) -> int | None:
+    """Generations asked of it in the last minute of its log, none of them ours; None where it logs no requests."""
+    access = [line for line in [*head, *tail] if line.read is not None and line.read.kind == "access"]
+    if not access:
+        return None
+    newest = max(line.at for line in [*head, *tail])
+    recent = {
+        line.cursor
+        for line in access
+        if line.read is not None and line.read.values.get("method") == "POST" and newest - line.at <= 60
+    }
+    return len(recent)

@@ -1,0 +1,96 @@
+"""journald's JSON lines as text: what a unit's processes and systemd said of it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from console.engines.base import Engine, LogLine
+from console.secrets import Redactor
+from console.untrusted import clean, decode
+
+# Progress bars redraw themselves with \r; each state is a line of its own.
+_BREAKS = re.compile(r"[\r\n]+")
+LONGEST_LINE = 4000
+
+
+@dataclass(frozen=True)
+class JournalLine:
+    """One line, masked and with its controls made visible. `at` is seconds since the epoch."""
+
+    text: str
+    at: float
+    invocation: str
+    cursor: str
+    read: LogLine | None = None  # as the engine's table reads it
+
+
+@dataclass(frozen=True)
+class Journal:
+    """Lines in order. `cursor` is the last one's; `complaints` is what journalctl said instead of lines."""
+
+    lines: tuple[JournalLine, ...] = ()
+    cursor: str = ""
+    complaints: str = ""
+
+
+def parse_journal(output: bytes, redactor: Redactor, engine: Engine) -> Journal:
+    """`journalctl -o json --all`; a torn line is left out.
+
+    The engine reads each line before it is masked, and what it kept of it is masked then.
+    """
+    lines: list[JournalLine] = []
+    cursor = ""
+    complaints: list[str] = []
+    for raw in output.split(b"\n"):
+        if not raw.strip():
+            continue
+        try:
+            entry: Any = json.loads(raw)
+        except ValueError:
+            if not raw.startswith(b"{"):
+                complaints.append(clean(decode(raw)))
+            continue
+        if not isinstance(entry, dict):
+            continue
+        cursor = _text(entry.get("__CURSOR")) or cursor
+        at = _microseconds(entry.get("__REALTIME_TIMESTAMP"))
+        invocation = _text(entry.get("_SYSTEMD_INVOCATION_ID")) or _text(entry.get("INVOCATION_ID"))
+        for text in _texts(entry.get("MESSAGE")):
+            read = engine.read_log(text)
+            shown = redactor.text(clean(text))[:LONGEST_LINE]
+            lines.append(JournalLine(shown, at, invocation, cursor, _masked(read, redactor)))
+    return Journal(tuple(lines), cursor, "\n".join(complaints)[:LONGEST_LINE])
+
+
+def _masked(read: LogLine | None, redactor: Redactor) -> LogLine | None:
+    if read is None:
+        return None
+    values = {name: redactor.text(value) if isinstance(value, str) else value for name, value in read.values.items()}
+    return LogLine(
+        read.kind, redactor.text(clean(read.text)), values, read.done, read.total, read.cause, read.certainty
+    )
+
+
+def _texts(message: object) -> Iterator[str]:
+    """The lines of a MESSAGE: text, an array of bytes where it is not UTF-8, or several where the field is repeated."""
+    if isinstance(message, list) and all(isinstance(item, int) and 0 <= item < 256 for item in message):
+        message = decode(bytes(message))
+    if isinstance(message, list):
+        for item in message:
+            yield from _texts(item)
+    elif isinstance(message, str):
+        for part in _BREAKS.split(message):
+            if part.strip():
+                yield part
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _microseconds(value: object) -> float:
+    return int(value) / 1e6 if isinstance(value, str) and value.isdigit() else 0.0
