@@ -17,6 +17,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+import asyncssh
+
 from .answers import Answer
 from .control import ask
 from .layout import LabService, Layout, Shape, build, environment, read_services, write_access
@@ -88,6 +90,17 @@ class Lab:
     @property
     def host(self) -> str:
         return "127.0.0.1"
+
+    def connect(self, **options: Any) -> Any:
+        """An SSH connection as an async context manager; `options` are asyncssh's."""
+        known: dict[str, Any] = {
+            "username": self.user,
+            "known_hosts": str(self.layout.known_hosts),
+            "client_keys": [str(self.layout.identity)],
+            "config": None,
+            "agent_path": None,
+        }
+        return asyncssh.connect(self.host, self.ssh_port, **{**known, **options})
 
     def service(self, name: str = "") -> LabService:
         """A service by name; the first one without."""
@@ -204,6 +217,9 @@ def alive(pid: int) -> bool:
 def launch(folder: Path, shape: Shape, *, detached: bool) -> Lab:
     """Build the folder and start the daemon; no service yet."""
     folder = folder.resolve()
+    told = Layout(folder).state / "daemon.json"
+    if told.exists() and is_daemon(opened(folder).pid, folder):
+        raise LabError(f"a lab runs in {folder} already")
     services = build(folder, shape)
     layout = Layout(folder)
     argv = [sys.executable, "-m", DAEMON, str(folder), *([] if detached else ["--watched"])]
@@ -217,7 +233,6 @@ def launch(folder: Path, shape: Shape, *, detached: bool) -> Lab:
             cwd="/",
             start_new_session=True,
         )
-    told = layout.state / "daemon.json"
     end = time.monotonic() + START_S
     while not told.exists():
         if process.poll() is not None or time.monotonic() > end:
@@ -255,13 +270,22 @@ def start_detached(folder: Path, shape: Shape | None = None, **changes: Any) -> 
     return lab
 
 
+def is_daemon(pid: int, folder: Path) -> bool:
+    """Whether this process is that lab's: ids are used again."""
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return False
+    return DAEMON.encode() in words and os.fsencode(folder.resolve()) in words
+
+
 def stop_detached(folder: Path) -> bool:
     """End a detached lab; False when none ran there."""
     try:
         lab = opened(folder)
     except LabError:
         return False
-    was_there = alive(lab.pid)
+    was_there = is_daemon(lab.pid, folder)
     if was_there:
         lab.stop_now()
     sweep(lab.folder)

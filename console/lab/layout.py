@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import socket
 import sys
 from collections.abc import Mapping, Sequence
@@ -109,6 +110,11 @@ class Layout:
 def build(folder: Path, shape: Shape) -> list[LabService]:
     """Write everything but known_hosts and hosts.toml, which need the SSH port."""
     layout = Layout(folder)
+    if (layout.state / "services.json").exists():  # an earlier lab; what it committed stays
+        for path in (layout.units, layout.state, layout.model, layout.run, bin_folder(folder), folder / "home"):
+            shutil.rmtree(path, ignore_errors=True)
+        for path in (layout.hosts_toml, layout.known_hosts, layout.identity):
+            path.unlink(missing_ok=True)
     for path in (
         layout.units,
         layout.state,

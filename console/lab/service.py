@@ -176,7 +176,12 @@ class Service:
         return True
 
     def environment(self) -> dict[str, str]:
-        environ = {"LANG": "C.UTF-8", "PATH": self.path, "INVOCATION_ID": self.state.invocation}
+        environ = {
+            "LANG": "C.UTF-8",
+            "PATH": self.path,
+            "INVOCATION_ID": self.state.invocation,
+            "JOURNAL_STREAM": "8:24601",
+        }
         for variable in self.unit.environment:
             name, _, value = variable.partition("=")
             environ[name] = value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from array import array
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -206,13 +207,12 @@ class Api:
         """Until the job ends. Raises DisconnectedError, the job aborted, once its client is seen to have gone."""
         every_s = self.engine.options.disconnect_poll_s / self.engine.clock.speed
         while job.finished_at is None:
-            try:
+            with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(job.changed.wait(), every_s)
-            except TimeoutError:
-                if request.gone():
-                    self.drop(job)
-                    raise DisconnectedError from None
             job.changed.clear()
+            if job.finished_at is None and request.gone():
+                self.drop(job)
+                raise DisconnectedError
 
     def drop(self, job: Job) -> None:
         if job.finished_at is None:

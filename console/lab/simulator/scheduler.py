@@ -176,8 +176,8 @@ class Scheduler:
         self.gpu_s += self.noisy((self.options.step_ms + self.options.step_ms_per_token * self.used_tokens) / 1000)
         if (self.gpu_s - self.clock.now()) / self.clock.speed > COALESCE_S:
             await self.clock.sleep_until(self.gpu_s)
-        elif self.decode_steps % 64 == 0:
-            await asyncio.sleep(0)  # behind the wall's clock: let the HTTP side breathe
+        else:
+            await asyncio.sleep(0)  # the HTTP side sends what there is
         ended = []
         for job in list(self.running):
             if job.aborted:
