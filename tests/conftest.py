@@ -1,0 +1,37 @@
+"""No test sees who runs it: home, agent, git and console settings of the operator stay outside."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+pytest_plugins = ["tests.hosts.fixtures"]
+
+SCRUBBED = ("SSH_", "XDG_", "GIT_", "CONSOLE_")
+KEPT = ("CONSOLE_TEST_",)
+GIT_CONFIG = """\
+[user]
+    name = Test Operator
+    email = operator@test.invalid
+[init]
+    defaultBranch = main
+[commit]
+    gpgSign = false
+"""
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty home with a git identity and nothing else. Returns the home."""
+    for name in os.environ:
+        if name.startswith(SCRUBBED) and not name.startswith(KEPT):
+            monkeypatch.delenv(name)
+    home = tmp_path_factory.mktemp("home")
+    config = home / ".gitconfig"
+    config.write_text(GIT_CONFIG)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(config))
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    return home

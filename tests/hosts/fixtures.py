@@ -1,0 +1,47 @@
+"""Fixtures for tests on real hosts; such a test is marked `real_host`."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.hosts.fleet import Fleet, why_not
+from tests.hosts.host import Host
+
+missing = functools.cache(why_not)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    # One worker has all of them, and so one fleet: their timings are of a machine that does nothing else.
+    for item in items:
+        if item.get_closest_marker("real_host"):
+            item.add_marker(pytest.mark.xdist_group("real_hosts"))
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("real_host") and (reason := missing()):
+        if os.environ.get("REAL_HOSTS") == "required":
+            pytest.fail(f"REAL_HOSTS=required, but {reason}", pytrace=False)
+        pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def fleet() -> Iterator[Fleet]:
+    """The hosts of this test session; they are made when first asked for."""
+    with Fleet() as hosts:
+        yield hosts
+
+
+@pytest.fixture
+def fresh_hosts(fleet: Fleet) -> Callable[[int], list[Host]]:
+    """`fresh_hosts(8)`: so many hosts, up, and untouched by any other test."""
+    return fleet.fresh
+
+
+@pytest.fixture
+def host(fleet: Fleet) -> Host:
+    """One host, up, and untouched by any other test."""
+    return fleet.fresh(1)[0]

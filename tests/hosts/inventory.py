@@ -1,0 +1,52 @@
+"""A hosts.toml for real hosts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tests.hosts.engine_unit import UNIT, URL
+from tests.hosts.host import Host
+
+
+def write_inventory(
+    path: Path,
+    hosts: Sequence[Host],
+    *,
+    user: str = "root",
+    results: Path | None = None,
+    service: str = "k26",
+    unit: str = UNIT,
+    url: str = URL,
+    host_keys: Mapping[str, str | bool] | None = None,
+    service_keys: Mapping[str, str] | None = None,
+) -> Path:
+    """`path`, written: every host with one service. More keys of a host or a service: `host_keys`, `service_keys`."""
+    first = hosts[0]
+    tables: list[tuple[str, Mapping[str, str | int | bool]]] = [
+        ("", {"schema": 1}),
+        ("results", {"path": str(results or path.parent / "findings")}),
+        ("defaults", {"user": user, "identity": str(first.identity), "known_hosts": str(first.known_hosts)}),
+    ]
+    for host in hosts:
+        tables.append((f"hosts.{host.name}", {"address": host.address, **(host_keys or {})}))
+        keys = {"unit": unit, "engine": "sglang", "url": url, **(service_keys or {})}
+        tables.append((f"hosts.{host.name}.services.{service}", keys))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join(table(name, keys) for name, keys in tables))
+    return path
+
+
+def table(name: str, keys: Mapping[str, str | int | bool]) -> str:
+    lines = [f"[{name}]"] if name else []
+    for key, value in keys.items():
+        lines.append(f"{key} = {literal(value)}")
+    return "\n".join(lines) + "\n"
+
+
+def literal(value: str | int | bool) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
