@@ -13,6 +13,9 @@
     │   ├── PendingChangesError         1   no        the restart would activate more; needs --accept-pending
     │   ├── EngineAuthError             1   no        the engine refused our key
     │   └── StateError                  1   no        a local file, run or record cannot be used
+    │       └── CommitError             1   no        a record is saved, but not in the results repository
+    │           ├── RepositoryBusyError 1   no        another process holds a lock of git's, or ours
+    │           └── HookRefusedError    1   no        a hook, or what signs, said no
     ├── LockHeldError                   6   no        lock or guard of another run
     ├── ConnectError                    7   no        before anything ran
     │   ├── UnreachableError            7   no
@@ -95,6 +98,18 @@ class EngineAuthError(RefusedError):
 
 class StateError(RefusedError):
     """A run directory, record or repository on this machine cannot be used."""
+
+
+class CommitError(StateError):
+    """The results repository did not take a record; the record itself is saved, and no outcome changes."""
+
+
+class RepositoryBusyError(CommitError):
+    """Another process holds a lock of the repository for longer than we wait; it is never removed by us."""
+
+
+class HookRefusedError(CommitError):
+    """A hook of the repository, or what signs its commits, refused."""
 
 
 class LockHeldError(ConsoleError):

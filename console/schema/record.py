@@ -23,7 +23,7 @@ class RecordStep(Read):
 
 
 class RecordChange(Read):
-    """`state`: made · undone · unknown."""
+    """`state`: made · undone · not made (intended, and it never happened) · unknown."""
 
     id: str
     kind: str

@@ -1,0 +1,119 @@
+"""Running git: in one folder, with a scrubbed environment, in a session of its own, and never for longer than told."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from console.errors import CommitError
+from console.untrusted import decode, one_line
+
+# GIT_DIR, GIT_INDEX_FILE, GIT_WORK_TREE and the like, inherited from a hook or an alias, would send our commit into
+# another repository. These only say who commits, how a server is reached, and where configuration is.
+KEPT_VARIABLES = frozenset(
+    {
+        "GIT_AUTHOR_NAME",
+        "GIT_AUTHOR_EMAIL",
+        "GIT_COMMITTER_NAME",
+        "GIT_COMMITTER_EMAIL",
+        "GIT_ASKPASS",
+        "GIT_CONFIG_GLOBAL",
+        "GIT_CONFIG_SYSTEM",
+        "GIT_CONFIG_NOSYSTEM",
+        "GIT_EXEC_PATH",
+        "GIT_SSH",
+        "GIT_SSH_COMMAND",
+        "GIT_SSH_VARIANT",
+        "GIT_SSL_CAINFO",
+        "GIT_SSL_NO_VERIFY",
+    }
+)
+STOP_GRACE_S = 2.0
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a git process said. `said` is its complaint on one line."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def ok(self) -> bool:
+        return self.code == 0
+
+    @property
+    def said(self) -> str:
+        lines = [line for line in (self.err or self.out).splitlines() if not line.startswith("hint:")]
+        return one_line("\n".join(lines), 400)
+
+
+def scrubbed(environment: Mapping[str, str], folder: Path) -> dict[str, str]:
+    """The environment git gets. It never looks for a repository above `folder`, never asks, and speaks English."""
+    kept = {name: value for name, value in environment.items() if not name.startswith("GIT_") or name in KEPT_VARIABLES}
+    return kept | {
+        "GIT_CEILING_DIRECTORIES": str(folder.parent),
+        "GIT_TERMINAL_PROMPT": "0",
+        "LC_ALL": "C.UTF-8",
+        "LANGUAGE": "en",
+    }
+
+
+class Git:
+    """git in one folder."""
+
+    def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
+        self.folder = folder
+        self.environment = scrubbed(environment, folder)
+
+    def run(
+        self, *arguments: str, data: str = "", timeout_s: float = 30.0, extra: Mapping[str, str] | None = None
+    ) -> Answer:
+        """Run `git arguments` with `data` on its standard input. Raises CommitError when it cannot run, or not end.
+
+        A session of its own: Ctrl-C at our terminal does not cut a commit in two, and nothing can ask at the terminal.
+        """
+        try:
+            process = subprocess.Popen(
+                ["git", *arguments],
+                cwd=self.folder,
+                env=self.environment | dict(extra or {}),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+            )
+        except FileNotFoundError as error:
+            missing = "git is not installed" if self.folder.is_dir() else "no such folder"
+            raise CommitError(missing, where=str(self.folder)) from error
+        except OSError as error:
+            raise CommitError(f"git cannot be started: {error.strerror}", where=str(self.folder)) from error
+        try:
+            out, err = process.communicate(data.encode("utf-8", "backslashreplace"), timeout=timeout_s)
+        except subprocess.TimeoutExpired:
+            _stop(process)
+            raise CommitError(
+                f"git {arguments[0]} did not end within {timeout_s:g} s",
+                where=str(self.folder),
+                hint=f"git -C {self.folder} status; a hook or a signing key may be waiting for somebody",
+            ) from None
+        except BaseException:
+            _stop(process)
+            raise
+        return Answer(process.returncode, decode(out), decode(err))
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    """End git and what it started; asked first, so that it takes its lock files away."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+        with suppress(subprocess.TimeoutExpired):
+            process.communicate(timeout=STOP_GRACE_S)
+            return

@@ -1,0 +1,266 @@
+"""The commit message of a record: a subject, prose a person would write, and trailers that are an audit by themselves.
+
+Format of the trailers: `git interpret-trailers`; one a line, `Finding` values are `name figure key=value …` with units.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterator
+
+from console.errors import InternalError
+from console.results.figures import figure, span
+from console.results.hardware import trailers as hardware_trailers
+from console.schema.events import FindingMade
+from console.schema.outcome import Outcome
+from console.schema.record import Record, RecordSetting
+from console.untrusted import one_line
+
+WIDTH = 72
+VALUE_CHARACTERS = 400
+_TRAILER = re.compile(r"([A-Z][A-Za-z]*(?:-[A-Za-z]+)*): (\S.*)")
+
+
+def compose(record: Record) -> str:
+    """The whole message of a masked record. Raises InternalError when its trailers would not read back as written."""
+    written = list(trailers(record))
+    paragraphs = [
+        subject(record),
+        *(_wrapped(text) for text in prose(record)),
+        "\n".join(f"{k}: {v}" for k, v in written),
+    ]
+    text = "\n\n".join(paragraphs) + "\n"  # without the last newline git's %(trailers) does not see them
+    if parse(text) != written:
+        raise InternalError(f"the trailers of run {record.run} do not read back as written")
+    return text
+
+
+def parse(text: str) -> list[tuple[str, str]]:
+    """The trailers of a message: its last paragraph, where every line of it is one."""
+    last = text.rstrip("\n").rpartition("\n\n")[2].split("\n")
+    found = [_TRAILER.fullmatch(line) for line in last]
+    return [(match[1], match[2]) for match in found if match] if all(found) else []
+
+
+def subject(record: Record) -> str:
+    """`host/service: what, outcome`."""
+    return f"{record.target}: {_what(record)}, {record.outcome.value}"
+
+
+def _what(record: Record) -> str:
+    back = f"rollback of {record.parent}: " if record.purpose == "rollback" and record.parent else ""
+    asked = record.settings
+    differing = [setting for setting in asked if not setting.already]
+    if not asked:
+        return back + (_headline(record) or one_line(record.runbook, 60))
+    first = (differing or list(asked))[0]
+    count = len(differing or asked)
+    more = f" (+{count - 1})" if count > 1 else ""
+    name, before, after = first.setting, _short(first.before), _short(first.after)
+    match record.outcome:
+        case Outcome.NO_CHANGE if not differing:
+            return f"{back}{name} already {after}{more}"
+        case Outcome.ROLLED_BACK:
+            return f"{back}{name} back to {before} from {after}{more}"
+        case Outcome.FAILED_UNCHANGED | Outcome.ABORTED_UNCHANGED | Outcome.NO_CHANGE:
+            return f"{back}{name} still {before}, not {after}{more}"
+        case _:
+            return f"{back}{name} {before} -> {after}{more}"
+
+
+def _headline(record: Record) -> str:
+    """The runbook and its first finding, for runs that only measured."""
+    if record.outcome is not Outcome.MEASURED or not record.findings:
+        return ""
+    first = record.findings[0]
+    return f"{one_line(record.runbook, 60)} {first.name} {figure(first.value)}{_unit(first.name, first.unit)}"
+
+
+def _short(value: str | None) -> str:
+    return "absent" if value is None else one_line(value, 60) or '""'
+
+
+def prose(record: Record) -> Iterator[str]:
+    """Paragraphs: what was done, why it is believed to serve or what went wrong, what it cost, what explains it."""
+    yield " ".join(_done(record))
+    if believed := list(_believed(record)):
+        yield " ".join(believed)
+    if record.note:
+        yield f"Note: {_sentence(record.note)}"
+    for kind, lead in (("ruled_out", "Ruled out"), ("cause", "Explained by"), ("lever", "Would help")):
+        texts = [one_line(one.text, 200) for one in record.conclusions if one.kind == kind]
+        if texts:
+            yield f"{lead}: {'; '.join(texts)}."
+    if record.warnings:
+        yield f"Warned of: {'; '.join(one_line(text, 200).rstrip('.') for text in record.warnings)}."
+
+
+def _done(record: Record) -> Iterator[str]:
+    made = [setting for setting in record.settings if setting.made]
+    restarted = any(change.kind == "restart" and change.state in ("made", "undone") for change in record.changes)
+    commands = [change for change in record.changes if change.kind == "command" and change.state in ("made", "undone")]
+    if made:
+        paths = list(dict.fromkeys(setting.path for setting in made if setting.path))
+        where = f" in {_and([one_line(path) for path in paths])}" if paths else ""
+        then = f", and {record.unit} was restarted" if restarted else ""
+        yield f"{_and([_was(setting) for setting in made])}{where}{then}."
+    elif restarted:
+        yield f"{record.unit} was restarted; no file was changed."
+    elif record.settings and all(setting.already for setting in record.settings):
+        yield f"{_and([f'{s.setting} is already {_short(s.after)}' for s in record.settings])}; nothing was written."
+    elif not commands:
+        yield f"Nothing was changed on {record.target}."
+    if commands:
+        names = _and([one_line(command.summary or command.id, 80) for command in commands])
+        yield f"Commands that change the host were run: {names}."
+    if record.outcome is Outcome.ROLLED_BACK:
+        yield "The old state was put back and is proven to serve."
+    if record.outcome is Outcome.ROLLBACK_FAILED:
+        yield "Putting the old state back was begun and is not proven: look at the host."
+    if unknown := [change for change in record.changes if change.state == "unknown"]:
+        names = _and([one_line(change.summary or change.kind, 80) for change in unknown])
+        yield f"It is not known whether this happened: {names}."
+
+
+def _was(setting: RecordSetting) -> str:
+    if setting.before is None:
+        return f"{setting.setting} was added as {_short(setting.after)}"
+    if setting.after is None:
+        return f"{setting.setting} was taken away (it was {_short(setting.before)})"
+    return f"{setting.setting} was changed from {_short(setting.before)} to {_short(setting.after)}"
+
+
+def _believed(record: Record) -> Iterator[str]:
+    match record.outcome:
+        case Outcome.VERIFIED | Outcome.VERIFIED_INCOMPLETE:
+            yield from _proof(record)
+            if record.outcome is Outcome.VERIFIED_INCOMPLETE:
+                yield f"A later step did not go well: {_sentence(record.message)}"
+        case Outcome.APPLIED_UNVERIFIED:
+            yield (
+                "A process runs it, but that it serves is not proven."
+                if record.live
+                else "It is on disk only and takes effect at the next restart."
+            )
+            if record.message:
+                yield f"What ended the run: {_sentence(record.message)}"
+        case Outcome.NO_CHANGE | Outcome.MEASURED:
+            pass
+        case _:
+            if record.message:
+                yield f"What ended the run: {_sentence(record.message)}"
+
+
+def _proof(record: Record) -> Iterator[str]:
+    findings = {finding.name: finding for finding in record.findings}
+    agreeing = [level for level in record.levels if level.agree]
+    if agreeing and len(agreeing) == len(record.levels):
+        said = _and([f"{level.setting} {_short(level.serving or level.running or level.disk)}" for level in agreeing])
+        yield f"It is believed to serve because what is on disk, loaded, running and serving agrees ({said})."
+    if prompt := findings.get("prompt_tokens"):
+        took = findings.get("probe_time")
+        yield (
+            f"A request of {figure(prompt.value)} prompt tokens was answered"
+            f"{f' in {figure(took.value)} {took.unit}' if took else ''}."
+        )
+    if pool := findings.get("pool_tokens"):
+        yield f"The KV pool holds {figure(pool.value)} tokens."
+    restart = [step for step in record.steps if step.uses in ("service.restart", "service.wait_ready")]
+    if waited := sum(step.duration_s for step in restart if not step.id.startswith("undo-")):
+        yield f"From the restart to ready took {span(waited)}."
+
+
+def _sentence(text: str) -> str:
+    flat = one_line(text, 400)
+    return flat if flat.endswith((".", "!", "?", "…")) else f"{flat}."
+
+
+def _and(parts: list[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}" if parts else ""
+
+
+def _wrapped(text: str) -> str:
+    """One paragraph; a line of `---` would end the message for `git am` and `git interpret-trailers`."""
+    flat = re.sub(r"-{3,}", "–", one_line(text))
+    return textwrap.fill(flat, WIDTH, break_long_words=False, break_on_hyphens=False)
+
+
+def trailers(record: Record) -> Iterator[tuple[str, str]]:
+    """Every trailer in its order, values on one line and never empty."""
+    for name, value in _all(record):
+        text = one_line(value, VALUE_CHARACTERS)
+        if text:
+            yield name, text
+
+
+def _all(record: Record) -> Iterator[tuple[str, str]]:
+    yield "Run-Id", record.run
+    yield "Parent", record.parent
+    yield "Target", record.target
+    digest = f" sha256:{record.runbook_sha256}" if record.runbook_sha256 else ""
+    yield "Runbook", f"{record.runbook}{digest}"
+    yield "Unit", record.unit
+    yield from (("Change", text) for text in _changes(record))
+    yield "Outcome", record.outcome.value
+    yield "Reason", record.reason
+    yield "Ticket", record.ticket
+    yield "Operator", record.operator
+    yield (
+        "Operator-Auth",
+        ", ".join(
+            part for part in (record.operator_auth, f"from {record.from_host}" if record.from_host else "") if part
+        ),
+    )
+    yield from (("Finding", _finding(finding)) for finding in record.findings)
+    for kind, name in (("ruled_out", "Ruled-out"), ("cause", "Cause"), ("lever", "Lever")):
+        for one in record.conclusions:
+            if one.kind == kind:
+                gain = f" = {figure(one.gain)}x" if one.gain is not None else ""
+                evidence = f" ({one.evidence})" if one.evidence else ""
+                yield name, f"{one.text}{gain}{evidence}"
+    yield from hardware_trailers(record)
+    if record.simulated:
+        yield "Simulated", "yes"
+
+
+def _changes(record: Record) -> Iterator[str]:
+    """What stood on the host at some time of the run: settings, commands, or else the restart."""
+    made = [setting.sentence for setting in record.settings if setting.made]
+    commands = [
+        f"command {c.summary or c.id}" for c in record.changes if c.kind == "command" and c.state in ("made", "undone")
+    ]
+    yield from (*made, *commands)
+    if not made and not commands:
+        yield from (
+            f"restart {record.unit}" for c in record.changes if c.kind == "restart" and c.state in ("made", "undone")
+        )
+
+
+def _finding(finding: FindingMade) -> str:
+    parts = [finding.name, f"{figure(finding.value)}{_unit(finding.name, finding.unit)}"]
+    if finding.low is not None and finding.high is not None:
+        parts.append(f"[{figure(finding.low)},{figure(finding.high)}]")
+    if finding.confidence is not None:
+        share = finding.confidence * 100 if finding.confidence <= 1 else finding.confidence
+        parts.append(f"confidence={figure(share)}%")
+    pairs = {
+        "interval": finding.interval if finding.interval != "confidence" else "",
+        "n": finding.n,
+        "context_tokens": finding.context_tokens,
+        "text_class": finding.text_class,
+        "method": finding.method,
+        "source": finding.source,
+    }
+    parts += [f"{key}={_word(str(value))}" for key, value in pairs.items() if value not in (None, "")]
+    return " ".join([*parts, *(_word(flag) for flag in finding.flags)])
+
+
+def _word(text: str) -> str:
+    """A value without blanks, so that `key=value` pairs can be split at them."""
+    return "-".join(one_line(text).split(" "))
+
+
+def _unit(name: str, unit: str) -> str:
+    """The unit, where the name does not already say it."""
+    return "" if unit == "tokens" or name.endswith(f"_{unit}") else unit

@@ -1,0 +1,280 @@
+"""The results repository: one commit per target's run, beside whatever the operator is doing in it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pwd
+import re
+import socket
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
+
+from console.errors import CommitError, HookRefusedError, RepositoryBusyError
+from console.results import message
+from console.results.git import Answer, Git
+from console.results.record import documents, folder_of, masked, write_documents
+from console.schema.record import Record
+from console.secrets import Redactor
+
+COMMIT_TIMEOUT_S = 120.0  # hooks and signing take their time
+PUSH_TIMEOUT_S = 30.0
+BUSY_PATIENCE_S = 5.0
+
+_BUSY = re.compile(r"\.lock': File exists|cannot lock ref|Unable to create '[^']*\.lock'")
+_SIGNING = re.compile(
+    r"gpg failed to sign|failed to write commit object|signing failed|cannot run gpg|user\.signingkey", re.I
+)
+_UNFINISHED = re.compile(r"during a (merge|rebase|cherry-pick|revert)")
+
+
+class Repository:
+    """The git repository at `path`; touched at the first use, made when there is nothing yet.
+
+    `notes` collects what a person should know besides: as whom was committed, what was not pushed.
+    Thread-safe against other threads and processes of ours through a lock in its .git folder.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        push: Literal["auto", "never"] = "auto",
+        environment: Mapping[str, str] = os.environ,
+        sleep: Callable[[float], None] = time.sleep,
+        busy_patience_s: float = BUSY_PATIENCE_S,
+    ) -> None:
+        self.path = path.expanduser().resolve()
+        self.push = push
+        self.notes: list[str] = []
+        self._git = Git(self.path, environment)
+        self._sleep = sleep
+        self._patience_s = busy_patience_s
+        self._git_folder: Path | None = None
+        self._identity: dict[str, str] | None = None
+
+    def commit_target(self, record: Record, redactor: Redactor) -> str:
+        """Commit one target's record; returns the commit's sha, also when it was committed before.
+
+        The files are written into the working tree first, so they are there when the commit fails. Raises CommitError
+        (or RepositoryBusyError, HookRefusedError); nothing is left staged then.
+        """
+        record = masked(record, redactor)
+        text = message.compose(record)
+        files = documents(record)
+        folder = str(folder_of(record))
+        self.open()
+        with self._locked():
+            if (sha := self._sha_of(folder)) is not None:
+                return sha
+            self._on_a_branch()
+            try:
+                write_documents(self.path / folder, files)
+            except OSError as error:
+                raise self._error(
+                    f"cannot write: {error.strerror or error}", where=str(error.filename or "")
+                ) from error
+            sha = self._commit(folder, text, record.run)
+        self._push()
+        return sha
+
+    def has(self, record: Record) -> bool:
+        """Whether the record's path is in HEAD. Raises CommitError when the repository cannot be read."""
+        self.open()
+        return self._sha_of(str(folder_of(record))) is not None
+
+    def unpushed(self) -> int | None:
+        """How many commits the upstream does not have; None without an upstream."""
+        self.open()
+        upstream = self._upstream()
+        if upstream is None:
+            return None
+        counted = self._git.run("rev-list", "--count", f"{upstream[0]}..HEAD")
+        return int(counted.out) if counted.ok else None
+
+    def open(self) -> None:
+        """Find the repository, or make it where there is nothing or an empty folder. Raises CommitError."""
+        if self._git_folder is not None:
+            return
+        if not os.path.lexists(self.path / ".git"):
+            self._create()
+        found = self._git.run("rev-parse", "--absolute-git-dir", "--is-inside-work-tree")
+        lines = found.out.splitlines()
+        if not found.ok or len(lines) != 2 or lines[1] != "true":
+            raise self._error(f"git cannot use this repository: {found.said}")
+        self._git_folder = Path(lines[0])
+
+    def _create(self) -> None:
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            occupied = next(self.path.iterdir(), None) is not None
+        except OSError as error:
+            raise self._error(f"cannot make it: {error.strerror or error}") from error
+        if (self.path / "HEAD").is_file() and (self.path / "objects").is_dir():
+            raise self._error("a bare repository has no folder to write records into", hint="name a clone of it")
+        if occupied:
+            # Not even when a folder above is one: records belong to a repository of their own.
+            raise self._error("is not a git repository and not empty", hint=f"git init {self.path}")
+        branch = () if self._git.run("config", "--get", "init.defaultBranch").ok else ("-b", "main")
+        made = self._git.run("init", "-q", *branch)
+        if not made.ok:
+            raise self._error(f"git init: {made.said}")
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Our own lock: git's are held for moments and nobody can wait for them. Raises RepositoryBusyError."""
+        assert self._git_folder is not None
+        path = self._git_folder / "console.lock"
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise self._error(f"cannot lock: {error.strerror or error}", where=str(path)) from error
+        try:
+            for pause in self._pauses(COMMIT_TIMEOUT_S):
+                try:
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    self._sleep(pause)
+            else:
+                raise RepositoryBusyError("another console is committing", where=str(path), hint="console recover")
+            yield
+        finally:
+            os.close(descriptor)
+
+    def _sha_of(self, folder: str) -> str | None:
+        """The commit that brought a record's folder, None when HEAD does not have it."""
+        if not self._git.run("cat-file", "-e", f"HEAD:{folder}/record.json").ok:
+            return None
+        found = self._git.run("log", "-1", "--format=%H", "--", folder)
+        return found.out.strip() if found.ok else None
+
+    def _on_a_branch(self) -> None:
+        head = self._git.run("symbolic-ref", "-q", "HEAD")
+        if head.code == 1:
+            raise self._error(
+                "HEAD is detached: a commit would belong to no branch",
+                hint=f"git -C {self.path} switch BRANCH, then console recover",
+            )
+        if not head.ok:
+            raise self._error(f"HEAD cannot be read: {head.said}", hint=f"git -C {self.path} fsck")
+
+    def _commit(self, folder: str, text: str, run: str) -> str:
+        identity = self._identity_if_none()
+        # `git commit`, not the index by hand: hooks and signing happen as the operator configured them.
+        # --cleanup: commit.cleanup=strip would take lines that begin with # away.
+        commit = ("commit", "-q", "--only", "--cleanup=whitespace", "-F", "-", "--", folder)
+        answer = Answer(1, "", "")
+        try:
+            for pause in self._pauses(self._patience_s):
+                # -f: an operator's ignore rules are not about records.
+                answer = self._git.run("add", "-f", "--", folder)
+                if answer.ok:
+                    answer = self._git.run(*commit, data=text, timeout_s=COMMIT_TIMEOUT_S, extra=identity)
+                if answer.ok or not _BUSY.search(answer.err):
+                    break
+                self._sleep(pause)
+        except CommitError:
+            self._unstage(folder)
+            raise
+        if not answer.ok:
+            self._unstage(folder)
+            raise self._refused(answer)
+        return self._check(folder, run)
+
+    def _unstage(self, folder: str) -> None:
+        """The path is new, so taking it out of the index leaves the index as the operator had it."""
+        self._git.run("rm", "-r", "-q", "--cached", "--force", "--ignore-unmatch", "--", folder)
+
+    def _check(self, folder: str, run: str) -> str:
+        """The sha of the commit just made, and whether its trailers arrived."""
+        seen = self._git.run("log", "-1", "--format=%H%n%(trailers:key=Run-Id,valueonly)", "--", folder)
+        sha, _, written = seen.out.partition("\n")
+        if not seen.ok or not sha:
+            raise self._error(f"the commit cannot be read back: {seen.said}")
+        if written.strip() != run:
+            self.notes.append(f"{sha[:12]}: a hook changed the message, its trailers do not parse")
+        return sha
+
+    def _identity_if_none(self) -> dict[str, str]:
+        """Variables that name the login as author, where git knows nobody."""
+        if self._identity is None:
+            self._identity = {}
+            if not (self._git.run("var", "GIT_AUTHOR_IDENT").ok and self._git.run("var", "GIT_COMMITTER_IDENT").ok):
+                login, host = _login(), socket.gethostname() or "localhost"
+                self._identity = {
+                    f"GIT_{role}_{part}": value
+                    for role in ("AUTHOR", "COMMITTER")
+                    for part, value in (("NAME", login), ("EMAIL", f"{login}@{host}"))
+                }
+                self.notes.append(f"git knows no identity: committed as {login} <{login}@{host}>")
+        return self._identity
+
+    def _upstream(self) -> tuple[str, str, str] | None:
+        """Of the branch in use: upstream ref, remote, and the remote's name of the branch."""
+        head = self._git.run("symbolic-ref", "-q", "HEAD")
+        form = "%(upstream)%09%(upstream:remotename)%09%(upstream:remoteref)"
+        found = self._git.run("for-each-ref", f"--format={form}", head.out.strip()) if head.ok else head
+        parts = found.out.strip().split("\t")
+        return (parts[0], parts[1], parts[2]) if found.ok and len(parts) == 3 and all(parts) else None
+
+    def _push(self) -> None:
+        """Push when an upstream is set. A failure is a note: the commit is safe here, and is counted as unpushed."""
+        if self.push != "auto" or (upstream := self._upstream()) is None:
+            return
+        _, remote, ref = upstream
+        try:
+            pushed = self._git.run("push", "-q", remote, f"HEAD:{ref}", timeout_s=PUSH_TIMEOUT_S)
+            reason = "" if pushed.ok else pushed.said
+        except CommitError as error:
+            reason = error.message
+        if reason:
+            behind = "fetch first" in reason or "non-fast-forward" in reason
+            advice = "pull --rebase, then push" if behind else "push"
+            self.notes.append(f"not pushed to {remote}: {reason} (git -C {self.path} {advice})")
+
+    def _refused(self, answer: Answer) -> CommitError:
+        """Git's complaint as an error of ours."""
+        text = answer.err
+        if _BUSY.search(text):
+            lock = re.search(r"'([^']*\.lock)'", text)
+            return RepositoryBusyError(
+                f"git's lock was not free within {self._patience_s:g} s: {answer.said}",
+                where=str(self.path),
+                hint=f"if no git runs there: rm {lock[1] if lock else 'the lock'}; then console recover",
+            )
+        if _SIGNING.search(text):
+            return HookRefusedError(f"signing failed: {answer.said}", where=str(self.path), hint=RECOVER)
+        if found := _UNFINISHED.search(text):
+            return self._error(f"a {found[1]} is not finished there", hint=f"finish it in {self.path}, then {RECOVER}")
+        if answer.code == 1 and not text.startswith(("fatal:", "error:")):
+            return HookRefusedError(
+                f"a commit hook refused: {answer.said or 'it said nothing'}", where=str(self.path), hint=RECOVER
+            )
+        return self._error(answer.said or f"git ended with {answer.code}")
+
+    def _error(self, text: str, *, where: str = "", hint: str = "") -> CommitError:
+        return CommitError(
+            text, where=where or str(self.path), hint=hint or "set [results] path, or repair it; then console recover"
+        )
+
+    def _pauses(self, patience_s: float) -> Iterator[float]:
+        """Growing pauses that add up to `patience_s`."""
+        spent, pause = 0.0, 0.02
+        while spent <= patience_s:
+            yield pause
+            spent += pause
+            pause = min(pause * 1.5, 0.5)
+
+
+RECOVER = "console recover commits it once that is right"
+
+
+def _login() -> str:
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return str(os.getuid())
