@@ -14,7 +14,8 @@ from console.engines.base import Engine
 from console.engines.registry import engine_named
 from console.facts.collect import collect
 from console.planning import policy
-from console.remote.session import Connections
+from console.remote.session import connect_reader
+from console.remote.ssh import Connections
 from console.runner import describe
 from console.schema.facts import Facts
 from console.schema.hosts import Target
@@ -65,14 +66,14 @@ def shown(levels: list[Levels], asked: list[str]) -> list[Levels]:
 
 
 async def _look(target: Target, engine: Engine, output: Output) -> Facts:
-    connections = Connections()
+    connections = Connections(os.environ)
     try:
-        reader = await connections.reader(
+        reader = await connect_reader(
             target,
             redactor=output.redactor,
             clock=SystemClock(speed=target.host.speed),
             environment=os.environ,
-            on_connection=None,
+            connections=connections,
         )
         return await collect(reader, engine)
     finally:

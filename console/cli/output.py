@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import traceback
@@ -43,6 +44,13 @@ class Output:
         sys.stdout.write(clean(self.redactor.text(text)) + "\n")
         sys.stdout.flush()
 
+    def json(self, value: object) -> None:
+        """A value as one line of JSON. Masked as a tree: masking its text could cut a string open."""
+        text = json.dumps(self.redactor.tree(value))
+        # JSON lets DEL stand as it is; a terminal does not.
+        sys.stdout.write(text.replace("\x7f", "\\u007f") + "\n")
+        sys.stdout.flush()
+
     def raw(self, text: str) -> None:
         """Text that is already made for this terminal by us (styled views); secrets are masked all the same."""
         sys.stdout.write(self.redactor.text(text) + "\n")
@@ -52,6 +60,23 @@ class Output:
         """Narration."""
         sys.stderr.write(clean(self.redactor.text(text)) + "\n")
         sys.stderr.flush()
+
+    def prompt(self, text: str) -> None:
+        """Narration that the answer is typed behind."""
+        sys.stderr.write(clean(self.redactor.text(text)))
+        sys.stderr.flush()
+
+    def let_go(self) -> None:
+        """Stop writing to a stdout or stderr that nobody reads any more; Python would complain again at its end."""
+        for stream in (sys.stdout, sys.stderr):
+            try:
+                stream.flush()
+            except OSError:
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+    def read_line(self) -> str:
+        """One line of the terminal; empty at its end."""
+        return sys.stdin.readline()
 
     def error(self, error: ConsoleError) -> int:
         """One clear message: what, where, what to do next. Returns the exit code."""

@@ -20,7 +20,8 @@ from console.facts.collect import collect
 from console.planning import lint, policy
 from console.planning.bind import bind
 from console.planning.plan import make_plan
-from console.remote.session import Connections
+from console.remote.session import connect_reader
+from console.remote.ssh import Connections
 from console.runs.directory import write_durably
 from console.schema.facts import Facts
 from console.schema.hosts import Target
@@ -81,7 +82,7 @@ def _write(path: Path, text: str) -> None:
 async def _plan_all(
     runbook: Runbook, targets: Sequence[Target], variables: dict[str, Value], output: Output, *, accept: bool
 ) -> list[tuple[Plan | None, Facts | None, ConsoleError | None]]:
-    connections = Connections()
+    connections = Connections(os.environ)
 
     async def one(target: Target) -> tuple[Plan | None, Facts | None, ConsoleError | None]:
         plan: Plan | None = None
@@ -89,8 +90,13 @@ async def _plan_all(
         try:
             clock = SystemClock(speed=target.host.speed)
             engine = engine_named(target.service.engine)
-            reader = await connections.reader(
-                target, redactor=output.redactor, clock=clock, environment=os.environ, on_connection=None
+            reader = await connect_reader(
+                target,
+                redactor=output.redactor,
+                clock=clock,
+                environment=os.environ,
+                on_connection=None,
+                connections=connections,
             )
             facts = await collect(reader, engine)
             plan = make_plan(

@@ -20,14 +20,16 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
 
 def schema_of(file: str) -> dict[str, Any]:
     """The JSON schema of one of our files."""
+    from pydantic import BaseModel
+
     from console.schema.hosts import Inventory
     from console.schema.plan import PlanFile
     from console.schema.record import Record
 
     if file == "runbook":
         return runbook_schema()
-    model = {"hosts": Inventory, "record": Record, "plan": PlanFile}[file]
-    return model.model_json_schema(by_alias=True)
+    models: dict[str, type[BaseModel]] = {"hosts": Inventory, "record": Record, "plan": PlanFile}
+    return models[file].model_json_schema(by_alias=True)
 
 
 def runbook_schema() -> dict[str, Any]:

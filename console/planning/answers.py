@@ -42,7 +42,7 @@ def fits(plan: Plan, facts: Facts, engine: Engine) -> list[str]:
     The pool after a change of memory share or KV type is not computed here; the run proves it after the restart.
     """
     serving = facts.serving or Serving()
-    planned = {change.setting: change.after for change in (*plan.settings, *plan.unchanged)}
+    planned = {change.setting: change.after or "" for change in (*plan.settings, *plan.unchanged)}
     if "context_length" not in planned:
         return ["the window does not change"]
     resized = sorted(set(planned) & {"mem_fraction", "kv_cache_dtype", "max_total_tokens"} - unchanged_names(plan))

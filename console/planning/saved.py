@@ -80,9 +80,9 @@ def load_plan(path: Path) -> SavedPlan:
     try:
         file = PlanFile.model_validate(document)
     except ValidationError as problem:
-        error = problem.errors(include_url=False, include_input=False)[0]
-        key = ".".join(map(str, error["loc"]))
-        raise InvalidFileError(f"not a plan: {key}: {error['msg']}", where=str(path)) from None
+        first = problem.errors(include_url=False, include_input=False)[0]
+        key = ".".join(map(str, first["loc"]))
+        raise InvalidFileError(f"not a plan: {key}: {first['msg']}", where=str(path)) from None
     if not file.plans:
         raise InvalidFileError("the plan has no target", where=str(path))
     text = file.plans[0].runbook_text

@@ -99,7 +99,13 @@ async def rollback_plan(plan: Plan, facts: Facts, reader: Reader, engine: Engine
         step(2, "reload", "systemd.daemon_reload", "daemon-reload", ["reload"] if reload else [], "not needed"),
         step(3, "restart", "service.restart", f"restart {unit}", ["restart"] if restart else [], "runs the old state"),
         step(4, "wait_ready", "service.wait_ready", "wait until the old setting serves"),
-        step(5, "verify", "service.verify", "prove that the old setting serves", fields={"probe": "short", "require": "start"}),
+        step(
+            5,
+            "verify",
+            "service.verify",
+            "prove that the old setting serves",
+            fields={"probe": "short", "require": "start"},
+        ),
     ]
     turned = tuple(reversed_setting(setting) for setting in plan.settings)
     return refreshed(plan, facts, engine).model_copy(

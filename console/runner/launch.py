@@ -11,13 +11,16 @@ from console.clock import SystemClock, stamp, ulid
 from console.engines.registry import engine_named
 from console.planning import policy
 from console.planning.plan import make_plan
-from console.remote.session import Connections, Reader
+from console.remote.session import Reader, connect_reader
+from console.remote.ssh import Connections
 from console.results.repository import Repository
 from console.runner import run as whole
 from console.runner.abort import Abort, Choice
 from console.runner.ask import Ask, Desk
 from console.runner.context import Options, RunContext
 from console.runner.target_run import TargetRun
+from console.runs.control import Abort as StopIt
+from console.runs.control import Answer, Extend, Reply
 from console.runs.directory import RunDirectory, base_folder
 from console.runs.log import kill_after
 from console.runs.socket import ControlSocket
@@ -28,8 +31,6 @@ from console.schema.hosts import Inventory, Target
 from console.schema.plan import Plan, PlanFile
 from console.schema.runbook import Runbook, Value
 from console.secrets import Redactor
-
-EXTEND_LIMIT_MIN = 240
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ async def launch(request: Request, environment: Mapping[str, str]) -> whole.RunR
         options=request.options,
     )
     abort.on_request = lambda how, choice, _count: _say_abort(context, how, choice)
-    connections = Connections()
+    connections = Connections(environment)
     repository = Repository(
         request.inventory.results_path, push=request.inventory.results.push, environment=environment
     )
@@ -127,12 +128,13 @@ def _target_run(
     engine = engine_named(target.service.engine)
 
     async def open_reader() -> Reader:
-        return await connections.reader(
+        return await connect_reader(
             target,
             redactor=request.redactor,
             clock=SystemClock(speed=target.host.speed),
             environment=environment,
             on_connection=context.connection_said(target.name),
+            connections=connections,
         )
 
     async def planner(facts: Facts, reader: Reader) -> Plan:
@@ -156,33 +158,19 @@ def _say_abort(context: RunContext, how: str, choice: Choice) -> None:
     context.emit(AbortRequested(how=how, choice=choice))
 
 
-def _handler(context: RunContext) -> Callable[[Mapping[str, object]], Mapping[str, object]]:
+def _handler(context: RunContext) -> Callable[[StopIt | Answer | Extend], Reply]:
     """What another terminal may ask of this run through its socket."""
 
-    def handle(message: Mapping[str, object]) -> Mapping[str, object]:
-        match message.get("do"):
-            case "ping":
-                return {"ok": True, "run": context.run}
-            case "abort":
-                choice = str(message.get("choice") or "")
-                if choice not in ("", "leave", "rollback"):
-                    return {"ok": False, "error": "choice is leave or rollback"}
-                context.abort.request(str(message.get("by") or "attach"), choice)  # type: ignore[arg-type]
-                return {"ok": True}
-            case "answer":
-                wrong = context.desk.answer(
-                    str(message.get("question") or ""),
-                    str(message.get("answer") or ""),
-                    str(message.get("by") or "attach"),
-                )
-                return {"ok": not wrong, "error": wrong}
-            case "extend":
-                minutes = message.get("minutes")
-                if not isinstance(minutes, int | float) or not 0 < minutes <= EXTEND_LIMIT_MIN:
-                    return {"ok": False, "error": f"minutes between 0 and {EXTEND_LIMIT_MIN}"}
-                context.extended_s += float(minutes) * 60
-                return {"ok": True, "extended_s": context.extended_s}
-            case other:
-                return {"ok": False, "error": f"unknown request {other!r}: ping, abort, answer, extend"}
+    def handle(message: StopIt | Answer | Extend) -> Reply:
+        match message:
+            case StopIt():
+                context.abort.request(message.by or "attach", message.choice)
+                return Reply(ok=True)
+            case Answer():
+                wrong = context.desk.answer(message.question, message.answer, message.by or "attach")
+                return Reply(ok=not wrong, message=wrong)
+            case Extend():
+                context.extended_s += message.minutes * 60
+                return Reply(ok=True)
 
     return handle

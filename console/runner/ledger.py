@@ -34,7 +34,7 @@ class Ledger:
     def document(self, state: str) -> dict[str, Any]:
         """change.json: who, from where, why, and everything needed to undo it. Masked."""
         options = self.context.options
-        body = {
+        body: dict[str, Any] = {
             "schema": 1,
             "run": self.context.run,
             "parent": options.parent,

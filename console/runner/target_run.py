@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from console.changes import kinds
+from console.changes.base import Made
 from console.clock import stamp
 from console.engines.base import Engine
 from console.errors import (
@@ -264,7 +265,7 @@ class TargetRun:
             changed = changed or not made.already
         return ("changed" if changed else "ok"), "; ".join(text for text in said if text)
 
-    async def make(self, change: Change) -> kinds.Made:
+    async def make(self, change: Change) -> Made:
         """Intend, make, and say so; a dead connection is resolved by looking at the host, never by trying again."""
         remote = self._remote()
         if isinstance(change, RestartChange):
@@ -286,7 +287,7 @@ class TargetRun:
         self.logging.append(asyncio.ensure_future(remote.act("act_log.sh", one_line(text, 400))))
         return made
 
-    async def _resolve(self, change: Change) -> kinds.Made:
+    async def _resolve(self, change: Change) -> Made:
         """Whether a change happened whose connection died. Raises ConnectionLostError when it cannot be told."""
         remote = self._remote()
         try:
@@ -301,7 +302,7 @@ class TargetRun:
                 hint=f"console recover, then console resume {self.context.run}",
             ) from error
         if seen == "after":
-            return kinds.Made(message=f"{change.summary}: the connection died, the host shows that it happened")
+            return Made(message=f"{change.summary}: the connection died, the host shows that it happened")
         if seen == "before":
             return await kinds.make(change, remote, self.context.run)  # it did not happen, so this is the first time
         raise ConnectionLostError(

@@ -70,7 +70,7 @@ class StepIO:
     plan: Plan
     step: PlannedStep
     clock: Clock
-    emit: Callable[[Event], None]
+    emit: Callable[[Event], object]
     before: Facts
     request_id: str
     invocation_before: str = ""

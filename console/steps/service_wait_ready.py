@@ -84,7 +84,7 @@ class ServiceWaitReady(Step):
                 raise NotReadyError(
                     f"not ready after {waited_s:.0f} s ({verdict.phase}): {why}",
                     where=io.plan.target.name,
-                    hint=f"console logs {io.plan.target.name}",
+                    hint=f"journalctl -u {io.plan.target.service.unit} -n 200 on the host",
                 )
             polls += 1
             await io.clock.sleep(min(SLOWEST_POLL_S, FIRST_POLL_S * (1 + polls / 25)))

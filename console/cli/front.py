@@ -1,0 +1,170 @@
+"""What a run shows and asks at the command line: events in, narration or JSON lines out."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from console.cli.output import Output
+from console.cli.prompt import discard_typed, in_foreground, read_line
+from console.schema.events import AbortRequested, Event, RunFinished
+from console.views.cells import wrap
+from console.views.final import final_lines
+from console.views.lines import Line
+from console.views.run import Narration
+from console.views.standing import left_where
+
+if TYPE_CHECKING:
+    from console.runner.ask import Question
+    from console.runner.context import RunContext
+
+NOBODY = "nobody: no terminal"
+# Wrong words are asked again this often; then the default holds.
+TRIES = 5
+WIDEST = 110
+
+
+class Front:
+    """The observer and the asking side of one run.
+
+    `event` is called for every event as it is written; it is quick and never raises, so that a closed pipe or a lost
+    terminal does not end a run. `context` is set when the run has started.
+    """
+
+    def __init__(self, output: Output, *, json: bool, title: str) -> None:
+        self.output = output
+        self.json = json
+        self.title = title
+        self.context: RunContext | None = None
+        self.narration = Narration(width=self._width(), asks=not json and output.is_terminal)
+        self.asking: asyncio.Future[None] | None = None
+        self.held: list[Line] = []
+
+    def _width(self) -> int:
+        if not sys.stderr.isatty():
+            return 80
+        try:
+            return max(40, min(WIDEST, os.get_terminal_size(sys.stderr.fileno()).columns))
+        except (OSError, ValueError):
+            return 80
+
+    # -- what it shows ---------------------------------------------------------------------------------------------
+
+    def event(self, event: Event) -> None:
+        try:
+            self._event(event)
+        except OSError:
+            # The pipe is closed or the terminal gone; the run and its log go on.
+            self.output.let_go()
+        except Exception as error:  # noqa: BLE001 - a view's bug must not stop a run that changes a host
+            self._note(f"console: this event cannot be shown: {type(error).__name__}: {error}")
+
+    def _event(self, event: Event) -> None:
+        said = self.narration.tell(event)
+        if isinstance(event, AbortRequested):
+            self._interrupt()
+        if self.json:
+            self.output.json(event.line())
+            if isinstance(event, AbortRequested) and len(self.narration.state.aborts) > 1:
+                self._note("\n".join(left_where(self.narration.state)))
+            return
+        if self.asking is not None:
+            self.held.extend(said)
+        else:
+            self._narrate(said)
+        if isinstance(event, RunFinished):
+            self.output.data("\n".join(final_lines(self.narration.state, self.narration.width)))
+
+    def _narrate(self, said: Sequence[Line]) -> None:
+        for line in said:
+            self.output.note(line.text)
+
+    def _note(self, text: str) -> None:
+        with suppress(OSError):
+            self.output.note(text)
+
+    # -- what it asks ----------------------------------------------------------------------------------------------
+
+    async def ask(self, question: Question) -> tuple[str, str]:
+        """The answer of the person at the terminal; the default for an empty line, the end of input or no terminal."""
+        descriptor = self._terminal()
+        if descriptor is None:
+            return question.default, NOBODY
+        self.asking = asyncio.get_running_loop().create_future()
+        try:
+            return await self._ask(question, descriptor, self.asking)
+        except OSError:
+            return question.default, "nobody: the terminal is gone"
+        finally:
+            self.asking = None
+            held, self.held = self.held, []
+            with suppress(OSError):
+                self._narrate(held)
+
+    def _terminal(self) -> int | None:
+        if self.json or not self.output.is_terminal:
+            return None
+        try:
+            descriptor = sys.stdin.fileno()
+        except (OSError, ValueError):
+            return None
+        return descriptor if in_foreground(descriptor) else None
+
+    async def _ask(self, question: Question, descriptor: int, stop: asyncio.Future[None]) -> tuple[str, str]:
+        discard_typed(descriptor)
+        self.output.note("\n".join(question_lines(question, self.narration.width)))
+        for _ in range(TRIES):
+            self.output.prompt(f"{prompt_text(question)} ")
+            reading = asyncio.ensure_future(read_line(descriptor))
+            try:
+                await asyncio.wait({reading, stop}, return_when=asyncio.FIRST_COMPLETED)
+                if not reading.done():
+                    return question.default, "terminal: stopped"
+                line = reading.result()
+            finally:
+                reading.cancel()
+            if line is None:
+                self.output.note("")
+                return question.default, "terminal: end of input"
+            word = line.strip()
+            if not word:
+                return question.default, "terminal: empty line"
+            answer = meaning(question, word)
+            if answer:
+                return answer, "terminal"
+        return question.default, "terminal: no answer that was asked for"
+
+    def _interrupt(self) -> None:
+        """A stop answers an open question with its default."""
+        if self.asking is not None and not self.asking.done():
+            self.asking.set_result(None)
+
+
+def question_lines(question: Question, width: int) -> list[str]:
+    """The question and, where they have one, the price of each choice."""
+    said = ["", *wrap(question.text, width, first=f"{question.target}: ", rest="  ")]
+    for choice in question.choices:
+        price = question.prices.get(choice, "")
+        if price:
+            said += wrap(price, width, first=f"  {choice:<9} ")
+    return said
+
+
+def prompt_text(question: Question) -> str:
+    """What to type, in full words, and what an empty line means."""
+    if question.typed:
+        return f"Type {question.typed} to go on; an empty line means {question.default}:"
+    return f"Type {' | '.join(question.choices)} in full; an empty line means {question.default}:"
+
+
+def meaning(question: Question, word: str) -> str:
+    """The choice that a typed word makes, or nothing. What mutates must be typed in full."""
+    choice = word.lower() if word.lower() in question.choices else ""
+    if question.typed:
+        # A bare "yes" does not name the host, so it is no answer here.
+        return choice if choice not in ("", "yes") else "yes" if word == question.typed else ""
+    return choice

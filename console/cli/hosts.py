@@ -1,0 +1,162 @@
+"""`console hosts`: list the inventory, add to it without losing a comment, pin host keys."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from console.cli.inventory import inventory, inventory_path
+from console.cli.output import Output
+from console.errors import InvalidFileError, UsageError
+from console.schema.hosts import Host, Inventory, Target, load_inventory
+from console.schema.names import NAME
+from console.schema.toml_file import validate
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    commands = parser.add_subparsers(dest="action", metavar="ACTION")
+    commands.add_parser("list", help="every target (the default)")
+    adding = commands.add_parser("add", help="add a host, or a service to one, to the inventory")
+    adding.add_argument("name", metavar="HOST/SERVICE")
+    adding.add_argument("--address", help="where it is, when the SSH config does not say")
+    adding.add_argument("--port", type=int)
+    adding.add_argument("--user")
+    adding.add_argument("--jump", help="a bastion, as in ssh -J")
+    adding.add_argument("--identity", help="a key file")
+    adding.add_argument("--tag", action="append", default=[], dest="tags")
+    adding.add_argument("--protected", action="store_true", help="typed confirmation and a reason for every change")
+    adding.add_argument("--unit", required=True, help="the systemd unit, such as sglang-k26.service")
+    adding.add_argument("--engine", required=True, choices=["sglang"])
+    adding.add_argument("--url", required=True, help="as seen from the host, such as http://127.0.0.1:30000")
+    adding.add_argument("--api-key-env", help="the variable of your environment that holds the key")
+    trusting = commands.add_parser("trust", help="show a host's keys and pin them")
+    trusting.add_argument("host", metavar="HOST")
+    trusting.add_argument("--yes", action="store_true", help="pin without asking; compare the fingerprints elsewhere first")
+
+
+def run(arguments: argparse.Namespace, output: Output) -> int:
+    if arguments.action == "add":
+        return add_host(arguments, output)
+    if arguments.action == "trust":
+        return trust(arguments, output)
+    from console.views.tables import hosts_table
+
+    output.data(hosts_table(inventory(arguments)))
+    return 0
+
+
+def add_host(arguments: argparse.Namespace, output: Output) -> int:
+    """Edit the file with its comments kept; what comes out is parsed again and compared before it is written."""
+    import tomlkit
+
+    from console.runs.directory import write_durably
+
+    host_name, slash, service_name = arguments.name.partition("/")
+    if not slash or not NAME.fullmatch(host_name) or not NAME.fullmatch(service_name):
+        raise UsageError(f"{arguments.name!r}: name it as HOST/SERVICE, with letters, digits, '.', '_' and '-'")
+    path = _path(arguments)
+    before = path.read_text("utf-8") if path.exists() else "schema = 1\n"
+    plain = tomllib.loads(before) if path.exists() else {"schema": 1}
+    if path.exists():
+        load_inventory(path)
+    service: dict[str, Any] = {"unit": arguments.unit, "engine": arguments.engine, "url": arguments.url}
+    if arguments.api_key_env:
+        service["api_key_env"] = arguments.api_key_env
+    host = {
+        key: getattr(arguments, key)
+        for key in ("address", "port", "user", "jump", "identity", "tags", "protected")
+        if getattr(arguments, key)
+    }
+    wanted = _wanted(plain, host_name, service_name, host, service, path)
+    validate(Inventory, wanted, path=path)
+    document = tomlkit.parse(before)
+    hosts: Any = document.setdefault("hosts", tomlkit.table(is_super_table=True))
+    if host_name not in hosts:
+        hosts[host_name] = tomlkit.table()
+    for key, value in host.items():
+        hosts[host_name][key] = value
+    services: Any = hosts[host_name].setdefault("services", tomlkit.table(is_super_table=True))
+    services[service_name] = service
+    after = tomlkit.dumps(document)
+    # tomlkit can write something else than was asked for (tomlkit#555, #545): read it back and compare.
+    if tomllib.loads(after) != wanted:
+        raise InvalidFileError("the file cannot be edited without changing its meaning: add the host by hand", where=str(path))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_durably(path, after.encode(), mode=path.stat().st_mode & 0o777 if path.exists() else 0o644)
+    output.data(f"{path}: {host_name}/{service_name} added")
+    output.note(f"next: console hosts trust {host_name}; console facts {host_name}/{service_name}")
+    return 0
+
+
+def _path(arguments: argparse.Namespace) -> Path:
+    """The inventory to edit; a new ./hosts.toml where there is none."""
+    try:
+        return inventory_path(arguments)
+    except UsageError:
+        return Path("hosts.toml")
+
+
+def _wanted(
+    plain: dict[str, Any], host_name: str, service_name: str, host: dict[str, Any], service: dict[str, Any], path: Path
+) -> dict[str, Any]:
+    """The table the file must mean afterwards. Raises UsageError when the service is there already."""
+    hosts = dict(plain.get("hosts", {}))
+    known = dict(hosts.get(host_name, {}))
+    services = dict(known.get("services", {}))
+    if service_name in services:
+        raise UsageError(f"{host_name}/{service_name} is in {path} already", hint="edit the file")
+    differing = [key for key, value in host.items() if key in known and known[key] != value]
+    if differing:
+        raise UsageError(f"host {host_name} has another {differing[0]} in {path}", hint="edit the file")
+    services[service_name] = service
+    hosts[host_name] = known | host | {"services": services}
+    return plain | {"hosts": hosts}
+
+
+def trust(arguments: argparse.Namespace, output: Output) -> int:
+    """Show what the host offers and pin it, once a person has said so."""
+    from console.remote.known_hosts import pin
+    from console.remote.ssh import Connections
+
+    hosts = inventory(arguments)
+    if arguments.host not in hosts.hosts:
+        hosts.target(arguments.host)  # raises with the nearest name
+    target = any_target(hosts, arguments.host)
+    keys = asyncio.run(Connections(os.environ).scan(target))
+    for key in keys:
+        output.data(f"{target.address}  {key.kind}  {key.fingerprint}  {key.standing}")
+    fresh = [key for key in keys if key.standing == "unknown"]
+    if any(key.standing == "changed" for key in keys):
+        raise UsageError(
+            f"{target.address} shows another key than the one pinned: somebody may be in between",
+            hint=f"if the host was really reinstalled: ssh-keygen -R {target.address}, then trust it again",
+        )
+    if not fresh:
+        output.note("all of them are pinned already")
+        return 0
+    if not arguments.yes and not _agreed(output):
+        output.note("nothing was pinned")
+        return 1
+    path = pin(target, fresh)
+    output.note(f"pinned in {path}")
+    return 0
+
+
+def any_target(hosts: Inventory, name: str) -> Target:
+    """A target of the host; which service does not matter for its keys."""
+    host: Host = hosts.hosts[name]
+    for target in hosts.targets():
+        if target.host_name == name:
+            return target
+    raise UsageError(f"host {name} has no service in the inventory", hint=f"console hosts add {name}/SERVICE … ({host.address})")
+
+
+def _agreed(output: Output) -> bool:
+    if not output.is_terminal:
+        return False
+    output.note("Do these fingerprints agree with what the host's owner says? Type yes to pin them:")
+    return output.read_line().strip() == "yes"

@@ -1,0 +1,41 @@
+"""`console recover`: look, close and commit runs of this machine whose process is gone. Changes no host."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+
+from console.cli.output import Output
+from console.errors import ConsoleError
+from console.runner.recover import recover
+from console.runs.directory import RunDirectory, base_folder
+from console.runs.listing import find_run, list_runs
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("runs", nargs="*", metavar="RUN", help="default: every run whose process is gone")
+
+
+def run(arguments: argparse.Namespace, output: Output) -> int:
+    base = base_folder(os.environ)
+    names = arguments.runs or [summary.id for summary in list_runs(base) if summary.needs_recover]
+    if not names:
+        output.note("nothing to recover")
+        return 0
+    code = 0
+    for name in names:
+        directory = find_run(base, name)
+        try:
+            say(directory, output)
+        except ConsoleError as error:
+            code = output.error(error)
+    return code
+
+
+def say(directory: RunDirectory, output: Output) -> None:
+    closed = asyncio.run(recover(directory, environment=os.environ, redactor=output.redactor))
+    for target, outcome in closed.outcomes.items():
+        output.data(f"{closed.run}  {target}  {outcome}")
+    for note in closed.notes:
+        output.note(f"  {note}")
