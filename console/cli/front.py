@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from console.cli.output import Output
 from console.cli.prompt import discard_typed, in_foreground, read_line
@@ -119,9 +119,10 @@ class Front:
         self.output.note("\n".join(question_lines(question, self.narration.width)))
         for _ in range(TRIES):
             self.output.prompt(f"{prompt_text(question)} ")
-            reading = asyncio.ensure_future(read_line(descriptor))
+            reading: asyncio.Future[str | None] = asyncio.ensure_future(read_line(descriptor))
+            either: set[asyncio.Future[Any]] = {reading, stop}
             try:
-                await asyncio.wait({reading, stop}, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
                 if not reading.done():
                     return question.default, "terminal: stopped"
                 line = reading.result()

@@ -55,9 +55,9 @@ def fits(plan: Plan, facts: Facts, engine: Engine) -> list[str]:
     now = f"the pool holds {serving.pool_tokens:,} tokens now"
     if resized:
         return [f"not judged before the restart: {now}, {' and '.join(resized)} changes it; the run proves it after"]
-    largest = engine.largest_request(window, serving.pool_tokens, 0)
-    if largest >= engine.largest_request(window, 1 << 62, 0):
+    if serving.pool_tokens >= window:
         return [f"{now}: serves one request of {window:,}"]
+    largest = engine.largest_request(window, serving.pool_tokens, 0)
     return [f"NO: {now}, one request of {window:,} needs more; the largest served would be {largest:,}"]
 
 

@@ -11,8 +11,13 @@ from console.schema.hosts import Target
 def load_time_s(target: Target, facts: Facts) -> float | None:
     """Start to ready: the median of the starts the journal still shows, else the inventory's word, else unknown."""
     if facts.load_times_s:
-        return statistics.median(facts.load_times_s)
+        return statistics.median(load_times_s(target, facts))
     return target.service.load_time
+
+
+def load_times_s(target: Target, facts: Facts) -> list[float]:
+    """Loads the journal still shows; a simulated host's clock runs slower than its story by its speed."""
+    return [seconds * target.host.speed for seconds in facts.load_times_s]
 
 
 def span(seconds: float) -> str:
@@ -31,7 +36,7 @@ def outage(target: Target, facts: Facts) -> list[str]:
     if load is None:
         first = "length unknown: no earlier start is in the journal"
     else:
-        seen = facts.load_times_s
+        seen = load_times_s(target, facts)
         source = f"{len(seen)} loads: {span(min(seen))}-{span(max(seen))}" if seen else "load_time in hosts.toml"
         first = f"about {span(load)} ({source})"
     running = facts.serving.running_requests if facts.serving else None

@@ -54,7 +54,8 @@ class RunContext:
         """A callback that puts what happens to a target's connection into the log."""
 
         def say(state: str, message: str) -> None:
-            self.emit(ConnectionChanged(target=target, state=state, message=message))
+            auth = message if state == "connected" else ""
+            self.emit(ConnectionChanged(target=target, state=state, auth=auth, message="" if auth else message))
 
         return say
 

@@ -103,10 +103,9 @@ class ServiceVerify(Step):
         io.emit(
             FindingMade(target=where, name="pool_tokens", value=pool, unit="", method="server_info", source="engine")
         )
-        full = io.engine.largest_request(context, 1 << 62, 0)
-        served = serving.largest_request_tokens or io.engine.largest_request(context, pool, 0)
-        if served >= full:
+        if pool >= context:
             return f", pool {pool}"
+        served = serving.largest_request_tokens or self._largest(io, serving, 0)
         sentence = (
             f"context_length {context} is accepted but cannot be served: the KV pool holds {pool} tokens, "
             f"the largest request served is {served}"
@@ -118,6 +117,13 @@ class ServiceVerify(Step):
                 hint="raise mem_fraction, lower the window, or accept it with --set require=start",
             )
         return f", pool {pool}: the largest request served is {served} tokens"
+
+    def _largest(self, io: StepIO, serving: Serving, output_tokens: int) -> int:
+        pool = serving.pool_tokens if serving.pool_tokens is not None else 1 << 62
+        reserved = serving.reserved_tokens or 0
+        return io.engine.largest_request(
+            serving.context_length or 0, pool, output_tokens, reserved_tokens=reserved
+        )
 
     async def _generate(self, io: StepIO, facts: Facts, serving: Serving) -> None:
         tokens, kind = self._probe_size(io, facts, serving)
@@ -154,8 +160,7 @@ class ServiceVerify(Step):
     def _probe_size(self, io: StepIO, facts: Facts, serving: Serving) -> tuple[int, str]:
         """Prompt tokens of the probe, and which kind it became."""
         context = serving.context_length or 0
-        pool = serving.pool_tokens or 1 << 62
-        largest = io.engine.largest_request(context, pool, OUTPUT_TOKENS)
+        largest = self._largest(io, serving, OUTPUT_TOKENS)
         old = io.old_limit_tokens
         rises = old is not None and context > old
         past_old = (old or 0) + PAST_OLD_MARGIN_TOKENS

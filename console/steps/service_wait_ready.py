@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from console.engines.base import LogLine as EngineLine
 from console.errors import NotReadyError, RestartedByOthersError
 from console.facts.readiness import Readiness, Verdict
 from console.facts.watch import watch_once
@@ -68,7 +69,7 @@ class ServiceWaitReady(Step):
                 await io.regained()
             cursor = watch.cursor
             io.seen = watch
-            verdict = readiness.observe(watch, io.clock.monotonic(), lambda line: keep(io, line.kind, line.text))
+            verdict = readiness.observe(watch, io.clock.monotonic(), lambda line: keep(io, line))
             io.invocation = verdict.invocation or io.invocation
             if verdict.state == "ready":
                 took = io.clock.monotonic() - started
@@ -117,7 +118,9 @@ def progress(io: StepIO, verdict: Verdict) -> StepProgress:
     )
 
 
-def keep(io: StepIO, kind: str, text: str) -> None:
-    """Put a classified line into the run's log."""
-    if kind in KEPT_KINDS:
-        io.emit(LogLine(target=io.plan.target.name, kind=kind, text=one_line(text, 400)))
+def keep(io: StepIO, line: EngineLine) -> None:
+    """Put a classified line into the run's log: no progress bars, and of the ranks that all say the same the first."""
+    if line.kind not in KEPT_KINDS or line.done is not None or int(line.values.get("tp_rank", 0)) > 0:
+        return
+    value = line.values.get("tokens")
+    io.emit(LogLine(target=io.plan.target.name, kind=line.kind, value=value, text=one_line(line.text, 400)))
