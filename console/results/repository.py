@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal
 
 from console.errors import CommitError, HookRefusedError, RepositoryBusyError
 from console.results import message
@@ -34,7 +33,8 @@ _UNFINISHED = re.compile(r"during a (merge|rebase|cherry-pick|revert)")
 class Repository:
     """The git repository at `path`; touched at the first use, made when there is nothing yet.
 
-    `notes` collects what a person should know besides: as whom was committed, what was not pushed.
+    `push`: auto (when the branch has an upstream) or never. `notes` collects what a person should know besides: as whom
+    was committed, what was not pushed.
     Thread-safe against other threads and processes of ours through a lock in its .git folder.
     """
 
@@ -42,7 +42,7 @@ class Repository:
         self,
         path: Path,
         *,
-        push: Literal["auto", "never"] = "auto",
+        push: str = "auto",
         environment: Mapping[str, str] = os.environ,
         sleep: Callable[[float], None] = time.sleep,
         busy_patience_s: float = BUSY_PATIENCE_S,
@@ -271,6 +271,15 @@ class Repository:
 
 
 RECOVER = "console recover commits it once that is right"
+
+
+def last_message(path: Path, environment: Mapping[str, str] = os.environ) -> str:
+    """The message of the newest commit. Raises CommitError where there is none."""
+    folder = path.expanduser().resolve()
+    answer = Git(folder, environment).run("log", "-1", "--format=%B")
+    if not answer.ok:
+        raise CommitError(f"git log: {answer.said}", where=str(folder))
+    return answer.out.strip("\n")
 
 
 def _login() -> str:

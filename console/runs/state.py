@@ -20,7 +20,7 @@ from console.schema.outcome import Ending, Outcome, worst
 
 @dataclass
 class RunState:
-    """A whole run so far. `add` takes events in their order; unknown ones change nothing."""
+    """A whole run so far. `apply` takes events in their order; unknown ones change nothing."""
 
     run: str = ""
     started: RunStarted | None = None
@@ -32,7 +32,7 @@ class RunState:
     last_seq: int = 0
     last_at: str = ""
 
-    def add(self, event: Event) -> None:
+    def apply(self, event: Event) -> None:
         self.run = self.run or event.run
         self.last_seq, self.last_at = event.seq, event.ts
         match event:
@@ -49,7 +49,7 @@ class RunState:
             case _:
                 pass
         if event.target:
-            self.target(event.target).add(event)
+            self.target(event.target).apply(event)
 
     def target(self, name: str) -> TargetState:
         """The state of a target, made when first named."""
@@ -103,5 +103,5 @@ def fold(events: Iterable[Event]) -> RunState:
     """The state after these events."""
     state = RunState()
     for event in events:
-        state.add(event)
+        state.apply(event)
     return state

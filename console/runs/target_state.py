@@ -258,7 +258,7 @@ class TargetState:
             and all(level.seq > since and level.running == wanted[level.setting] for level in seen)
         )
 
-    def add(self, event: Event) -> None:
+    def apply(self, event: Event) -> None:
         """Take the next event of this target."""
         self.last_seq, self.last_at = event.seq, event.ts
         match event:

@@ -36,8 +36,8 @@ class HistoryRow:
     simulated: bool = False
 
 
-def history(
-    path: Path, *, newest: int = 20, target: str = "", environment: Mapping[str, str] = os.environ
+def list_records(
+    path: Path, *, limit: int = 20, target: str = "", environment: Mapping[str, str] = os.environ
 ) -> list[HistoryRow]:
     """The newest records, newest first; of one target (`host/service` or `host`) where named.
 
@@ -51,7 +51,7 @@ def history(
         raise StateError(f"{target!r} is not a target: host/service or host", where=str(folder))
     git = Git(folder, environment)
     pathspec = ("--", f"{target}/") if target else ()
-    answer = git.run("log", f"-{max(1, newest)}", "--grep=^Run-Id: ", f"--format={_FORM}", *pathspec)
+    answer = git.run("log", f"-{max(1, limit)}", "--grep=^Run-Id: ", f"--format={_FORM}", *pathspec)
     if not answer.ok:
         if "does not have any commits yet" in answer.err:
             return []

@@ -1,0 +1,198 @@
+"""The runs of this machine: which go on, which are open and why, and what to type next."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+from console.errors import StateError, UsageError
+from console.runs.directory import RUN_ID, RunDirectory
+from console.runs.log import read_log
+from console.runs.state import RunState, fold
+from console.schema.outcome import Outcome
+
+# What a listing does not need, and what most of a log consists of.
+_NOT_NEEDED = ("step.progress", "log.line", "facts.read", "levels.read", "finding.made", "conclusion.made")
+_SETTLES = frozenset({Outcome.VERIFIED, Outcome.VERIFIED_INCOMPLETE, Outcome.ROLLED_BACK})
+_WHY = {
+    Outcome.APPLIED_UNVERIFIED: "changed, not proven to serve",
+    Outcome.UNKNOWN: "it is not known whether a change happened",
+    Outcome.ROLLBACK_FAILED: "putting the old state back is not finished, or not proven",
+}
+GONE = "its process is gone"
+ANY = "*"
+RECOVER = "console recover"
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """One run, as a line of `console runs` shows it.
+
+    `open` targets wait for somebody, `why` says for what. `needs_recover`: the process is gone and nobody closed the
+    run. `damaged`: what of its directory could not be read. Times are RFC 3339 in UTC.
+    """
+
+    id: str
+    path: str
+    runbook: str = ""
+    title: str = ""
+    purpose: str = "run"
+    parent: str = ""
+    operator: str = ""
+    reason: str = ""
+    started: str = ""
+    finished: str = ""
+    targets: tuple[str, ...] = ()
+    outcomes: Mapping[str, str] = field(default_factory=dict)
+    exit_code: int | None = None
+    alive: bool = False
+    needs_recover: bool = False
+    open_targets: Mapping[str, str] = field(default_factory=dict)
+    next: tuple[str, ...] = ()
+    damaged: str = ""
+
+    @property
+    def open(self) -> bool:
+        return bool(self.open_targets)
+
+    @property
+    def why(self) -> str:
+        """Why the run is open, in one line; empty where it is not."""
+        reasons = dict.fromkeys(self.open_targets.values())
+        return "; ".join(reasons)
+
+    def to_json(self) -> str:
+        """The summary as one line of JSON."""
+        return json.dumps(asdict(self) | {"open": self.open, "why": self.why}, ensure_ascii=False)
+
+
+def list_runs(base: Path) -> list[RunSummary]:
+    """Every run under `base`, newest first. Never raises for what is damaged: that is said in its place."""
+    try:
+        names = sorted((entry.name for entry in base.iterdir() if RUN_ID.fullmatch(entry.name)), reverse=True)
+    except OSError:
+        return []
+    settled: dict[str, set[str]] = {}  # target → the earlier runs that a later one settled; ANY: all of them
+    found: list[RunSummary] = []
+    for name in names:
+        summary = summarise(RunDirectory(base / name))
+        found.append(_without_settled(summary, settled))
+        for target in summary.targets:
+            later = settled.setdefault(target, set())
+            outcome = summary.outcomes.get(target)
+            if outcome in _SETTLES:
+                later.add(ANY)
+            elif summary.parent and (outcome == Outcome.NO_CHANGE or summary.id in later):
+                later.add(summary.parent)
+    return found
+
+
+def _without_settled(summary: RunSummary, settled: Mapping[str, set[str]]) -> RunSummary:
+    """Take the targets away that a later run settled. What such a run left to commit still needs `recover`."""
+    left = {
+        target: why
+        for target, why in summary.open_targets.items()
+        if not settled.get(target, set()) & {ANY, summary.id}
+    }
+    if left == summary.open_targets:
+        return summary
+    commands = summary.next if left else (RECOVER,) if summary.needs_recover else ()
+    return replace(summary, open_targets=left, next=commands)
+
+
+def summarise(directory: RunDirectory) -> RunSummary:
+    """One run by itself, without regard to later ones."""
+    alive = directory.alive()
+    state, damaged = RunState(), ""
+    try:
+        log = read_log(directory.events_path, without=_NOT_NEEDED)
+        state = fold(log.events)
+        damaged = f"{log.garbage} lines of its log cannot be read" if log.garbage else ""
+    except StateError as error:
+        damaged = "" if alive else error.message
+    started, finished = state.started, state.finished
+    if started is None:
+        # Nothing is changed before run.started is on disk, so there is nothing to settle.
+        note = damaged or ("" if alive else "it has no run.started: nothing was begun")
+        return RunSummary(id=directory.run_id, path=str(directory.path), alive=alive, damaged=note)
+    names = tuple(dict.fromkeys([*started.targets, *state.targets]))
+    outcomes = dict(finished.outcomes) if finished else {name: state.outcome(name).value for name in names}
+    orphan = state.orphan(alive)
+    waiting = _open_targets(state, names, outcomes, alive=alive)
+    return RunSummary(
+        id=directory.run_id,
+        path=str(directory.path),
+        runbook=started.runbook,
+        title=started.title,
+        purpose=started.purpose,
+        parent=started.parent,
+        operator=started.operator,
+        reason=started.reason,
+        started=started.ts,
+        finished=finished.ts if finished else "",
+        targets=names,
+        outcomes={} if alive and finished is None else outcomes,
+        exit_code=finished.exit_code if finished else None,
+        alive=alive,
+        needs_recover=orphan,
+        open_targets=waiting,
+        next=_next(state, orphan=orphan, waiting=waiting),
+        damaged=damaged,
+    )
+
+
+def _open_targets(
+    state: RunState, names: tuple[str, ...], outcomes: Mapping[str, str], *, alive: bool
+) -> dict[str, str]:
+    """The targets that wait for somebody, each with the reason."""
+    if alive and state.finished is None:
+        return {}
+    waiting: dict[str, str] = {}
+    for name in names:
+        why = _WHY.get(_outcome(outcomes.get(name, "")))
+        target = state.targets.get(name)
+        if state.orphan(alive) and target is not None and target.begun:
+            why = f"{GONE}: {why}" if why else GONE
+        if why:
+            waiting[name] = why
+    return waiting
+
+
+def _outcome(word: str) -> Outcome:
+    try:
+        return Outcome(word)
+    except ValueError:
+        return Outcome.UNKNOWN if word else Outcome.NOT_STARTED
+
+
+def _next(state: RunState, *, orphan: bool, waiting: Mapping[str, str]) -> tuple[str, ...]:
+    commands = [RECOVER] if orphan else []
+    if waiting:
+        said = [
+            command
+            for name in waiting
+            if (end := state.targets.get(name)) and end.finished
+            for command in end.finished.next
+        ]
+        commands += said or [f"console resume {state.run}", f"console rollback {state.run}"]
+    return tuple(dict.fromkeys(commands))
+
+
+def find_run(base: Path, prefix: str) -> RunDirectory:
+    """The run whose id begins so. Raises UsageError where none does, or several do."""
+    wanted = prefix.strip().upper()
+    try:
+        names = sorted((entry.name for entry in base.iterdir() if RUN_ID.fullmatch(entry.name)), reverse=True)
+    except OSError:
+        names = []
+    if not names:
+        raise UsageError("no run of this machine yet", where=str(base))
+    matching = [name for name in names if name.startswith(wanted)] if wanted else names
+    if len(matching) == 1:
+        return RunDirectory(base / matching[0])
+    if not matching:
+        raise UsageError(f"no run {prefix!r}", where=str(base), hint=f"console runs; the newest is {names[0]}")
+    shown = ", ".join(matching[:5]) + (", …" if len(matching) > 5 else "")
+    raise UsageError(f"{len(matching)} runs begin with {prefix!r}: {shown}", hint="give more of the id")
