@@ -1,0 +1,301 @@
+"""A run told line by line from its events, for a terminal, a pipe or a log file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from console.runs.state import RunState
+from console.runs.target_state import StepState, TargetState
+from console.schema.events import (
+    AbortRequested,
+    ChangeUndone,
+    ConclusionMade,
+    ConnectionChanged,
+    EditPlanned,
+    Event,
+    FindingMade,
+    LevelsRead,
+    LockChanged,
+    LogLine,
+    PlanMade,
+    QuestionAnswered,
+    QuestionAsked,
+    RecordCommitted,
+    RecordSaved,
+    RunStarted,
+    StepFinished,
+    StepProgress,
+    TargetFinished,
+    TargetStarted,
+    UndoFinished,
+    UndoStarted,
+    WaveFinished,
+    WaveStarted,
+)
+from console.untrusted import one_line
+from console.views.answers import answer_lines, answers_of, labelled
+from console.views.cells import cells, cut, pad, wrap
+from console.views.figures import bar, clock_s, duration, number
+from console.views.levels import level_summary
+from console.views.lines import TONES, Line, Tone, lines
+from console.views.standing import left_where, standing
+
+# How often a wait says where it is when nothing new begins, seconds.
+PROGRESS_EVERY_S = 5.0
+OUTCOME_WIDTH = 8
+LONGEST_MESSAGE = 2000
+
+
+@dataclass
+class Narration:
+    """Feed it every event in order; `tell` returns what to say about each. It folds the run itself.
+
+    `asks`: a front puts the questions to a person, so they are not repeated here.
+    """
+
+    width: int = 80
+    asks: bool = False
+    state: RunState = field(default_factory=RunState)
+    _told: dict[str, tuple[str, float]] = field(default_factory=dict)
+    _failure_lines: set[str] = field(default_factory=set)
+
+    def tell(self, event: Event) -> list[Line]:
+        self.state.apply(event)
+        match event:
+            case RunStarted():
+                return self._run_started(event)
+            case StepFinished():
+                return self._step_finished(event)
+            case StepProgress():
+                return self._progress(event)
+            case AbortRequested():
+                return self._abort(event)
+            case WaveStarted():
+                return [Line(f"wave {event.index}: {', '.join(event.targets)}", "head")]
+            case WaveFinished():
+                return [Line(f"wave {event.index}: {event.verdict}")]
+            case PlanMade():
+                return self._plan(event)
+            case LogLine() if event.kind == "failure":
+                self._failure_lines.add(_key(event.text))
+                return self._say(event, f"| {one_line(event.text, 400)}", "bad", indent=4)
+            case _:
+                return self._short(event)
+
+    def _short(self, event: Event) -> list[Line]:
+        """Events that take one sentence."""
+        match event:
+            case TargetStarted():
+                return self._say(event, f"looking at {event.target}, {event.unit} ({event.engine})", "head", bare=True)
+            case LevelsRead():
+                return self._say(event, level_summary(event))
+            case EditPlanned():
+                before = "absent" if event.before is None else event.before
+                return self._say(event, f"our edit: {event.file}: {event.setting} {before} -> {event.after}")
+            case ChangeUndone():
+                word = "put back" if event.how != "not made" else "not made"
+                return self._say(event, f"{word}: {event.change.summary or event.kind}")
+            case UndoStarted():
+                return self._say(event, f"PUTTING BACK: {event.reason}", "warn")
+            case UndoFinished():
+                word = "put back and proven" if event.proven else "NOT PUT BACK"
+                return self._say(event, f"{word}: {event.message}", "warn" if event.proven else "bad")
+            case FindingMade():
+                return self._say(event, finding_text(event))
+            case ConclusionMade():
+                return self._say(event, f"{event.kind.replace('_', ' ')}: {event.text}")
+            case ConnectionChanged():
+                return self._connection(event)
+            case LockChanged() if event.state == "lost":
+                return self._say(event, "the lock on the host is lost", "warn")
+            case QuestionAsked() if not self.asks:
+                return self._say(event, f"asked: {event.text}  (without an answer: {event.default})", "warn")
+            case QuestionAnswered():
+                return self._say(event, f"answer: {event.answer}, by {event.by}")
+            case RecordSaved():
+                return self._say(event, f"record: {event.path}", "dim")
+            case RecordCommitted() if event.error:
+                return self._say(event, event.error, "warn")
+            case RecordCommitted():
+                return self._say(event, f"committed {event.sha[:10]}", "dim")
+            case TargetFinished():
+                return self._say(
+                    event, f"ended {event.outcome} {duration(event.duration_s)}", TONES.get(event.outcome, "")
+                )
+            case _:
+                return []
+
+    # -- one event ------------------------------------------------------------------------------------------------
+
+    def _run_started(self, event: RunStarted) -> list[Line]:
+        title = f": {event.title}" if event.title else ""
+        parent = f" of {event.parent}" if event.parent else ""
+        word = event.purpose if event.purpose != "run" else "run"
+        said = wrap(f"{word} {event.run}{parent}  {event.runbook}{title}", self.width, rest="  ")
+        if event.reason:
+            said += wrap(event.reason, self.width, first="reason: ")
+        return lines(said, "head")
+
+    def _plan(self, event: PlanMade) -> list[Line]:
+        if event.nothing_to_do:
+            settings = ", ".join(sentence.partition(" -> ")[0] for sentence in event.settings)
+            return self._say(event, f"nothing to do: {settings or 'everything'} is so already", "good")
+        said = self._prefixed(event, answer_lines(answers_of(event.answers), self.width - cells(self._prefix(event))))
+        warnings = labelled("WARNING", event.warnings, self.width - cells(self._prefix(event)))
+        return said + self._prefixed(event, warnings, "warn")
+
+    def _step_finished(self, event: StepFinished) -> list[Line]:
+        target = self.state.target(event.target)
+        step = target.steps[event.step]
+        self._told.pop(event.target, None)
+        head = f"{self._prefix(event)}{step_tag(target, step)} {event.outcome:<{OUTCOME_WIDTH}} "
+        message = "\n".join(
+            line
+            for line in event.message[:LONGEST_MESSAGE].split("\n")
+            if line.strip() and _key(line) not in self._failure_lines
+        )
+        took = duration(event.duration_s) if event.duration_s >= 0.05 else ""
+        return lines(
+            step_lines(head, step_title(target, step), message, took, self.width), TONES.get(event.outcome, "")
+        )
+
+    def _progress(self, event: StepProgress) -> list[Line]:
+        at = _seconds(event.ts)
+        mark = event.phase or event.step
+        before = self._told.get(event.target)
+        if before is not None and before[0] == mark and at - before[1] < PROGRESS_EVERY_S:
+            return []
+        self._told[event.target] = (mark, at)
+        target = self.state.target(event.target)
+        head = f"{self._prefix(event)}{step_tag(target, target.steps[event.step])} {'...':<{OUTCOME_WIDTH}} "
+        return lines(wrap(progress_text(event), self.width, first=head), "dim")
+
+    def _abort(self, event: AbortRequested) -> list[Line]:
+        """The state at once, before anything is waited for; the second time everything that is left, and where."""
+        choice = f", {event.choice}" if event.choice else ""
+        said = [Line(f"STOP ({event.how}{choice}) {clock_s(event.ts)}", "warn")]
+        if len(self.state.aborts) > 1:
+            return said + lines(left_where(self.state, self.width), "warn")
+        for target in self.state.targets.values():
+            if target.finished is not None:
+                continue
+            step = target.current_step()
+            where = f"{step_tag(target, step)} {step_title(target, step)}: {step.on_abort or 'stops'}; " if step else ""
+            said += lines(
+                wrap(f"{where}{standing(target)}", self.width, first=f"  {target.name} ", rest="    "), "warn"
+            )
+        return said
+
+    def _connection(self, event: ConnectionChanged) -> list[Line]:
+        text = f"connection {event.state}"
+        text += f" as {event.auth}" if event.auth else ""
+        text += f": {event.message}" if event.message else ""
+        return self._say(event, text, "dim" if event.state in ("connected", "closed") else "warn")
+
+    # -- how it stands on the line ---------------------------------------------------------------------------------
+
+    def _prefix(self, event: Event) -> str:
+        """The target's name, where there is more than one to tell apart."""
+        started = self.state.started
+        names = started.targets if started else ()
+        if len(names) < 2 or not event.target:
+            return ""
+        return pad(event.target, min(24, max(cells(name) for name in names))) + "  "
+
+    def _say(self, event: Event, text: str, tone: Tone = "", *, indent: int = 0, bare: bool = False) -> list[Line]:
+        prefix = "" if bare else self._prefix(event)
+        first = prefix + " " * (indent or (0 if bare else 2))
+        rest = prefix + " " * (cells(first) - cells(prefix) + 2)
+        return lines(wrap(text[:LONGEST_MESSAGE], self.width, first=first, rest=rest), tone)
+
+    def _prefixed(self, event: Event, texts: list[str], tone: Tone = "") -> list[Line]:
+        prefix = self._prefix(event)
+        return lines((prefix + text for text in texts), tone)
+
+
+def step_tag(target: TargetState, step: StepState) -> str:
+    """`[ 3/12]`; of a phase or of a step that puts back, its own word."""
+    index, of, _ = _planned(target, step)
+    if step.is_phase:
+        return f"[{step.uses}]"
+    if not of or not index:
+        return "[undo]" if step.undoing else f"[{step.id}]"
+    return f"[{index:>{len(str(of))}}/{of}]"
+
+
+def step_title(target: TargetState, step: StepState) -> str:
+    return step.title or _planned(target, step)[2] or ("" if step.is_phase else step.uses)
+
+
+def _planned(target: TargetState, step: StepState) -> tuple[int, int, str]:
+    """Index, number of steps and title: the step's own, else what the plan says of a step that never started."""
+    if step.of:
+        return step.index, step.of, step.title
+    planned = target.plan.steps if target.plan else ()
+    for index, text in enumerate(planned, start=1):
+        name, _, title = text.partition(": ")
+        if name == step.id:
+            return index, len(planned), step.uses if title == step.message else title
+    return step.index, 0, step.title
+
+
+def step_lines(head: str, title: str, message: str, took: str, width: int) -> list[str]:
+    """A step's end: title and time on the first line, the message beside the title where it fits, else below."""
+    room = max(20, width - cells(head) - (cells(took) + 2 if took else 0))
+    title = one_line(title)
+    joined = f"{title}: {one_line(message)}" if title and message else title or one_line(message)
+    if cells(joined) <= room and "\n" not in message:
+        first, further = joined, ""
+    elif title:
+        first, further = cut(title, room), message
+    else:
+        first, further = "", message
+    indent = " " * cells(head)
+    body = [line for part in further.split("\n") if part.strip() for line in wrap(part.strip(), width, first=indent)]
+    if not first and body:
+        first = body.pop(0)[len(indent) :]
+        if took and cells(first) > room:
+            return [head + first, *body]
+    top = f"{head}{pad(first, room)}  {took}" if took else f"{head}{first}"
+    return [top.rstrip(), *body]
+
+
+def progress_text(event: StepProgress | StepState) -> str:
+    """`weights [####....] 12/25, eta 1m20s, port open`."""
+    said = [event.phase] if event.phase else []
+    if event.done is not None and event.total:
+        said[-1:] = [
+            f"{''.join(said[-1:])} {bar(event.done, event.total)} {number(event.done)}/{number(event.total)}".lstrip()
+        ]
+    elif event.done is not None:
+        said.append(number(event.done))
+    if event.eta_s is not None:
+        said.append(f"eta {duration(event.eta_s)}")
+    if event.message:
+        said.append(one_line(event.message, 300))
+    return ", ".join(said)
+
+
+def finding_text(event: FindingMade) -> str:
+    """`decode_rate 139.6 tok/s [138.9, 140.3], n 5, two_point`."""
+    text = f"{event.name} {number(event.value)}"
+    text += f" {event.unit}" if event.unit else ""
+    if event.low is not None and event.high is not None:
+        text += f" [{number(event.low)}, {number(event.high)}]"
+    if event.context_tokens is not None:
+        text += f" at {number(event.context_tokens)} tokens"
+    text += f", {event.method}" if event.method else ""
+    return text + "".join(f" ({flag})" for flag in event.flags)
+
+
+def _seconds(stamp: str) -> float:
+    try:
+        return datetime.fromisoformat(stamp).timestamp()
+    except ValueError:
+        return 0.0
+
+
+def _key(line: str) -> str:
+    """What two showings of one log line have in common: a message cuts it shorter than the log does."""
+    return one_line(line)[:120]
