@@ -49,15 +49,18 @@ class Lab:
     process: subprocess.Popen[bytes] | None = None
 
     @classmethod
-    async def start(cls, folder: Path, shape: Shape | None = None, *, ready: bool = True, **changes: Any) -> Lab:
+    async def start(
+        cls, folder: Path, shape: Shape | None = None, *, ready: bool = True, timeout_s: float = 120.0, **changes: Any
+    ) -> Lab:
         """Build a lab in `folder` and start its services; `changes` are fields of Shape. Raises LabError.
 
-        With `ready` it returns once every service serves; without, once they are asked to start.
+        With `ready` it returns once every service serves (LabError after `timeout_s`); without, once they are asked to
+        start.
         """
         chosen = replace(shape or Shape(), **changes)
         lab = await asyncio.to_thread(launch, folder, chosen, detached=False)
         try:
-            await lab.start_services(ready=ready)
+            await lab.start_services(ready=ready, timeout_s=timeout_s)
             lab.set_fault(chosen.fault, chosen.above_context)
         except BaseException:
             await lab.stop()
@@ -132,6 +135,19 @@ class Lab:
                 lines = "\n".join(self.journal(self.service(service).unit)[-20:])
                 raise LabError(f"{self.service(service).unit} did not get ready in {timeout_s:.0f} s:\n{lines}")
             await asyncio.sleep(0.05)
+
+    async def wait_ready_after(self, invocation: str, service: str = "", timeout_s: float = 120.0) -> None:
+        """Until a start other than this one serves."""
+        unit = self.service(service).unit
+        end = time.monotonic() + timeout_s
+        while (await asyncio.to_thread(self.show, unit, "InvocationID"))["InvocationID"] == invocation:
+            if time.monotonic() > end:
+                raise LabError(f"{unit} is still at the invocation {invocation}")
+            await asyncio.sleep(0.02)
+        await self.wait_ready(service, end - time.monotonic())
+
+    def known_hosts_line(self) -> str:
+        return self.layout.known_hosts.read_text(encoding="utf-8")
 
     def set_fault(self, name: str | None, above_context: int = 0) -> None:
         """From the next start on; None clears it. With `above_context` only starts with a longer context have it."""

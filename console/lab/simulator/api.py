@@ -207,12 +207,12 @@ class Api:
         """Until the job ends. Raises DisconnectedError, the job aborted, once its client is seen to have gone."""
         every_s = self.engine.options.disconnect_poll_s / self.engine.clock.speed
         while job.finished_at is None:
+            if request.gone():
+                self.drop(job)
+                raise DisconnectedError
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(job.changed.wait(), every_s)
             job.changed.clear()
-            if job.finished_at is None and request.gone():
-                self.drop(job)
-                raise DisconnectedError
 
     def drop(self, job: Job) -> None:
         if job.finished_at is None:
