@@ -21,7 +21,7 @@ from console.schema.facts import Facts
 from console.schema.hosts import Target
 from console.settings.levels import Levels
 from console.steps.levels import event_of, levels_of
-from console.views.levels import facts_text
+from console.views.facts import facts_text
 
 # Shown without being asked for; others with --setting.
 USUAL = ("context_length", "mem_fraction", "kv_cache_dtype", "max_running_requests")

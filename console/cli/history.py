@@ -18,7 +18,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, output: Output) -> int:
     from console.results.queries.list import list_records
-    from console.views.tables import history_table
+    from console.views.listings import history_table
 
     hosts = inventory(arguments)
     target = hosts.target(arguments.target).name if arguments.target else ""

@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
         return add_host(arguments, output)
     if arguments.action == "trust":
         return trust(arguments, output)
-    from console.views.tables import hosts_table
+    from console.views.listings import hosts_table
 
     output.data(hosts_table(inventory(arguments)))
     return 0

@@ -28,7 +28,8 @@ from console.schema.hosts import Target
 from console.schema.outcome import worst
 from console.schema.plan import Plan, PlanFile
 from console.schema.runbook import Runbook, Value
-from console.views.plan import plan_markdown, plan_text
+from console.views.plan import plan_text
+from console.views.plan_markdown import plan_markdown
 
 
 def add(parser: argparse.ArgumentParser) -> None:

@@ -8,7 +8,7 @@ import os
 from console.cli.output import Output
 from console.runs.directory import base_folder
 from console.runs.listing import list_runs
-from console.views.tables import runs_table
+from console.views.listings import runs_table
 
 
 def add(parser: argparse.ArgumentParser) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-Tone = Literal["", "head", "good", "warn", "bad", "dim"]
+Tone = Literal["", "head", "good", "warn", "bad", "dim", "old", "new", "words"]
 
 # The tone of an outcome's word, of a step or of a target's run.
 TONES: dict[str, Tone] = {

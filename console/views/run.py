@@ -35,7 +35,7 @@ from console.schema.events import (
 )
 from console.untrusted import one_line
 from console.views.answers import answer_lines, answers_of, labelled
-from console.views.cells import cells, cut, pad, wrap
+from console.views.cells import cells, pad, wrap
 from console.views.figures import bar, clock_s, duration, number
 from console.views.levels import level_summary
 from console.views.lines import TONES, Line, Tone, lines
@@ -242,23 +242,18 @@ def _planned(target: TargetState, step: StepState) -> tuple[int, int, str]:
 
 def step_lines(head: str, title: str, message: str, took: str, width: int) -> list[str]:
     """A step's end: title and time on the first line, the message beside the title where it fits, else below."""
+    title, flat = one_line(title), one_line(message)
     room = max(20, width - cells(head) - (cells(took) + 2 if took else 0))
-    title = one_line(title)
-    joined = f"{title}: {one_line(message)}" if title and message else title or one_line(message)
+    joined = f"{title}: {flat}" if title and flat else title or flat
     if cells(joined) <= room and "\n" not in message:
-        first, further = joined, ""
-    elif title:
-        first, further = cut(title, room), message
+        body = [joined]
     else:
-        first, further = "", message
-    indent = " " * cells(head)
-    body = [line for part in further.split("\n") if part.strip() for line in wrap(part.strip(), width, first=indent)]
-    if not first and body:
-        first = body.pop(0)[len(indent) :]
-        if took and cells(first) > room:
-            return [head + first, *body]
+        # Where the time stands on the first line there is less room, and on no other.
+        body = wrap(title or message, room if title or took else width - cells(head))
+        body += wrap(message, width - cells(head)) if title else []
+    first, *further = body or [""]
     top = f"{head}{pad(first, room)}  {took}" if took else f"{head}{first}"
-    return [top.rstrip(), *body]
+    return [top.rstrip(), *(" " * cells(head) + line for line in further if line)]
 
 
 def progress_text(event: StepProgress | StepState) -> str:

@@ -18,32 +18,32 @@ def table(
     *,
     right: Sequence[int] = (),
     wrapped: int | None = None,
+    whole: Sequence[int] = (),
 ) -> list[str]:
     """Lines of a table in at most `width` cells; the widest columns give way first, cut with an ellipsis.
 
     `right`: columns set at the right end, such as figures. `wrapped`: the one column that goes on in further lines
-    instead of being cut. An empty `head` makes no head line.
+    instead of being cut. `whole`: columns that never give way, for what is copied or compared. An empty `head` makes no head line.
     """
     everything = [[one_line(cell) for cell in row] for row in ([head] if head else []) + list(rows)]
     if not everything:
         return []
-    widths = _widths(everything, width)
+    widths = _widths(everything, width, whole)
     lines: list[str] = []
     for row in everything:
         lines.extend(_row(row, widths, right, wrapped))
     return lines
 
 
-def _widths(rows: list[list[str]], width: int) -> list[int]:
+def _widths(rows: list[list[str]], width: int, whole: Sequence[int]) -> list[int]:
     widths = [max(cells(row[column]) for row in rows) for column in range(len(rows[0]))]
     room = width - len(GAP) * (len(widths) - 1)
-    while sum(widths) > room:
-        widest = max(range(len(widths)), key=lambda column: widths[column])
+    yielding = [column for column in range(len(widths)) if column not in whole]
+    while sum(widths) > room and yielding:
+        widest = max(yielding, key=lambda column: widths[column])
         if widths[widest] <= NARROWEST:
             break
-        second = max((size for column, size in enumerate(widths) if column != widest), default=0)
-        over = sum(widths) - room
-        widths[widest] = max(NARROWEST, widths[widest] - over, min(second, widths[widest] - 1))
+        widths[widest] -= 1
     return widths
 
 
