@@ -146,7 +146,7 @@ unit_processes() {
       { pid = $1; sub(/^.*\) /, ""); split($0, field, " "); parent[pid] = field[2] }
       END {
         for (pid in parent) {
-          for (at = pid; at != main && (at in parent) && at > 1; at = parent[at]);
+          for (at = pid; at != main && (at in parent); at = parent[at]);
           if (at == main) printf "%s ", pid
         }
       }'

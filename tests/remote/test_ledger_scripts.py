@@ -1,0 +1,179 @@
+"""The ledger on the host: what is written before a change, what undo.sh makes of it, what is kept."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from console.facts.parse import ledger_documents, parse_ledger
+from console.remote.session import Output, Remote
+from tests.remote.sshd import Sshd
+
+UNIT = "sglang-k26.service"
+BEFORE = "[Service]\nExecStart=/bin/engine --context-length 32768\n"
+AFTER = "[Service]\nExecStart=/bin/engine --context-length 200000\n"
+SYSTEMCTL = 'echo "$*" >>"$LAB/systemctl.log"'
+
+
+def digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def b64(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+@pytest.fixture
+def unit(sshd: Sshd) -> Path:
+    sshd.stand_in("systemctl", SYSTEMCTL)
+    path = sshd.folder / "unit folder" / UNIT
+    path.parent.mkdir()
+    path.write_text(BEFORE)
+    return path
+
+
+async def write(remote: Remote, sshd: Sshd, unit: Path, run: str = "01RUN", state: str = "open") -> Output:
+    document = {"schema": 1, "run": run, "unit": UNIT, "state": state, "operator": "kim", "reason": "more room"}
+    table = f"{unit}\t{digest(BEFORE)}\t{digest(AFTER)}\tbackup-1\n"
+    return await remote.act(
+        "act_ledger.sh",
+        str(sshd.state),
+        UNIT,
+        run,
+        b64(json.dumps(document, indent=1)),
+        b64(table),
+        str(unit),
+        "backup-1",
+    )
+
+
+def undo(sshd: Sshd, *args: str, run: str = "01RUN") -> subprocess.CompletedProcess[str]:
+    """Run undo.sh as a person on the host would."""
+    return subprocess.run(
+        ["sh", str(sshd.state / UNIT / run / "undo.sh"), *args],
+        env={"PATH": f"{sshd.bin}:{os.environ['PATH']}", "LAB": str(sshd.folder)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+async def test_an_entry_holds_everything_and_only_its_owner_may_read_it(remote: Remote, sshd: Sshd, unit: Path) -> None:
+    unit.chmod(0o640)
+    output = await write(remote, sshd, unit)
+    assert output.exit_status == 0, output.complaint
+    entry = sshd.state / UNIT / "01RUN"
+    assert sorted(path.name for path in entry.iterdir()) == ["backup-1", "change.json", "files.tsv", "undo.sh"]
+    assert entry.stat().st_mode & 0o777 == 0o700
+    assert (entry / "backup-1").read_text() == BEFORE
+    assert (entry / "backup-1").stat().st_mode & 0o777 == 0o640
+    assert (entry / "change.json").stat().st_mode & 0o777 == 0o600
+
+
+async def test_any_console_sees_it(remote: Remote, sshd: Sshd, unit: Path) -> None:
+    await write(remote, sshd, unit, "01A", "verified")
+    await write(remote, sshd, unit, "01B")
+    output = await remote.look("look_ledger.sh", str(sshd.state), UNIT)
+    entries = parse_ledger(output.sections["ledger"])
+    assert [(entry.run, entry.state, entry.operator) for entry in entries] == [
+        ("01B", "open", "kim"),
+        ("01A", "verified", "kim"),
+    ]
+    assert entries[0].reason == "more room"
+
+
+async def test_an_unreadable_document_counts_as_open(remote: Remote, sshd: Sshd, unit: Path) -> None:
+    await write(remote, sshd, unit)
+    (sshd.state / UNIT / "01RUN" / "change.json").write_text('{"torn')
+    output = await remote.look("look_ledger.sh", str(sshd.state), UNIT)
+    assert ledger_documents(output.sections["ledger"]) == ({"run": "01RUN", "state": "open"},)
+
+
+async def test_its_end_is_written_over_it(remote: Remote, sshd: Sshd, unit: Path) -> None:
+    await write(remote, sshd, unit)
+    closed = b64(json.dumps({"run": "01RUN", "state": "verified"}))
+    assert (await remote.act("act_ledger_state.sh", str(sshd.state), UNIT, "01RUN", closed)).exit_status == 0
+    output = await remote.look("look_ledger.sh", str(sshd.state), UNIT)
+    assert [entry.state for entry in parse_ledger(output.sections["ledger"])] == ["verified"]
+    assert not (sshd.state / UNIT / "01RUN" / ".change.json.new").exists()
+
+
+async def test_twenty_are_kept_and_open_ones_always(remote: Remote, sshd: Sshd, unit: Path) -> None:
+    await write(remote, sshd, unit, "00OPEN")
+    for number in range(20):
+        entry = sshd.state / UNIT / f"01{number:02}"
+        entry.mkdir()
+        (entry / "change.json").write_text('{\n "state": "verified"\n}')
+    await write(remote, sshd, unit, "02LAST", "verified")
+    left = sorted(path.name for path in (sshd.state / UNIT).iterdir())
+    assert len(left) == 21
+    assert left[0] == "00OPEN"
+    assert "0100" not in left
+    assert "02LAST" in left
+
+
+async def test_a_full_disk_is_said_and_leaves_no_whole_entry(remote: Remote, sshd: Sshd, unit: Path) -> None:
+    sshd.stand_in("cp", 'echo "cp: No space left on device" >&2; exit 1')
+    output = await write(remote, sshd, unit)
+    assert output.exit_status != 0
+    assert "No space left" in output.complaint
+    assert not (sshd.state / UNIT / "01RUN" / "change.json").exists()
+
+
+async def test_the_backup_of_a_missing_file_fails(remote: Remote, sshd: Sshd, unit: Path) -> None:
+    unit.unlink()
+    assert (await write(remote, sshd, unit)).exit_status != 0
+
+
+async def test_a_person_can_undo(remote: Remote, sshd: Sshd, unit: Path) -> None:
+    unit.chmod(0o640)
+    await write(remote, sshd, unit)
+    unit.write_text(AFTER)
+    done = undo(sshd)
+    assert done.returncode == 0, done.stderr
+    assert unit.read_text() == BEFORE
+    assert unit.stat().st_mode & 0o777 == 0o640
+    assert (sshd.folder / "systemctl.log").read_text().splitlines() == [
+        "daemon-reload",
+        f"reset-failed -- {UNIT}",
+        f"restart --no-block -- {UNIT}",
+    ]
+    assert f"put back: {unit}" in done.stdout
+    assert [path.name for path in unit.parent.iterdir()] == [UNIT]
+
+
+async def test_undo_without_a_restart(remote: Remote, sshd: Sshd, unit: Path) -> None:
+    await write(remote, sshd, unit)
+    unit.write_text(AFTER)
+    undo(sshd, "--no-restart")
+    assert (sshd.folder / "systemctl.log").read_text() == "daemon-reload\n"
+
+
+async def test_undo_twice_is_harmless(remote: Remote, sshd: Sshd, unit: Path) -> None:
+    await write(remote, sshd, unit)
+    unit.write_text(AFTER)
+    undo(sshd)
+    again = undo(sshd)
+    assert again.returncode == 0
+    assert "already as it was" in again.stdout
+    assert unit.read_text() == BEFORE
+
+
+@pytest.mark.parametrize("what", ["file", "backup"])
+async def test_undo_touches_nothing_when_somebody_edited(remote: Remote, sshd: Sshd, unit: Path, what: str) -> None:
+    await write(remote, sshd, unit)
+    unit.write_text("by hand\n" if what == "file" else AFTER)
+    if what == "backup":
+        (sshd.state / UNIT / "01RUN" / "backup-1").write_text("by hand\n")
+    before = unit.read_text()
+    done = undo(sshd)
+    assert done.returncode == 1
+    assert "nothing was touched" in done.stderr
+    assert unit.read_text() == before
+    assert not (sshd.folder / "systemctl.log").exists()
