@@ -1,0 +1,41 @@
+# make demo    the main job on a simulated host
+# make test    everything that is checked; REAL_HOSTS=required: a missing real host is a failure, not a skip
+PYTHON ?= python3
+WORKERS ?= 2
+TESTS ?= tests
+VENV := .venv
+IN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+export REAL_HOSTS
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+.PHONY: demo lab test check clean
+
+demo: $(READY)
+	$(IN)/console demo $(if $(FAULT),--fault $(FAULT))
+
+# A simulated host that stays, until `make lab ACTION=down`.
+lab: $(READY)
+	$(IN)/console lab $(or $(ACTION),up) $(if $(FAULT),--fault $(FAULT))
+
+test: check
+	$(IN)/python -m pytest -n $(WORKERS) --dist loadgroup $(TESTS)
+
+check: $(READY)
+	$(IN)/ruff check
+	$(IN)/ruff format --check
+	$(IN)/mypy
+	$(IN)/lint-imports --no-logo
+
+# Editable, so that what is tested and tried is what stands here; `pip install --no-deps .` installs for good.
+$(READY): constraints.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "console needs Python 3.11 or newer")'
+	$(PYTHON) -m venv --clear $(VENV)
+	$(IN)/pip install --quiet --require-hashes -r constraints.txt
+	$(IN)/pip install --quiet --no-deps --editable .
+	@touch $@
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
