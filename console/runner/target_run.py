@@ -83,6 +83,7 @@ class TargetRun:
         self.seen: Watch | None = None
         self.started_at = context.clock.monotonic()
         self.message = ""
+        self.step_aborted = False
         self.logging: list[asyncio.Task[Any]] = []
 
     # -- look and plan: nothing is written -------------------------------------------------------------------------
@@ -192,6 +193,7 @@ class TargetRun:
             except AbortedError:
                 if await self._after_abort(step) == "wait":
                     self.context.abort.withdraw()
+                    self.step_aborted = False
                     continue
                 return
             except ConsoleError as error:
@@ -242,6 +244,8 @@ class TargetRun:
         message = str(error)
         if isinstance(error, AbortedError):
             outcome, message = "aborted", describe.standing(self.seen, self.target.service.unit)
+            self.step_aborted = True
+            self.message = message
         elif isinstance(error, ConnectionLostError):
             outcome = "unknown"
         self.context.emit(
@@ -390,6 +394,8 @@ class TargetRun:
 
     def _say_aborted(self, step: PlannedStep) -> None:
         """A stop that came between two steps has no step to carry it: give it one."""
+        if self.step_aborted:
+            return
         self._phase("stop", "aborted", f"stopped before step {step.index}", self.context.clock.monotonic(), None)
 
     async def _after_failure(self, step: PlannedStep, error: ConsoleError) -> None:

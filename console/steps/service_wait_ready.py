@@ -102,8 +102,7 @@ def judge(verdict: Verdict, io: StepIO) -> None:
     if verdict.state == "failed":
         for line in verdict.lines:
             io.emit(LogLine(target=where, kind="failure", text=one_line(line, 400)))
-        said = "".join(f"\n    {one_line(line, 160)}" for line in verdict.lines)
-        raise NotReadyError(verdict.message + said, where=where, hint=f"journalctl -u {unit} -n 200")
+        raise NotReadyError(one_line(verdict.message, 400), where=where, hint=f"journalctl -u {unit} -n 200")
 
 
 def progress(io: StepIO, verdict: Verdict) -> StepProgress:
