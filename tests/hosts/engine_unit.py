@@ -79,24 +79,24 @@ def unit_text(
 
 
 def install_engine(
-    host: Host, content: str | None = None, *, unit: str = UNIT, **options: float | int | str | bool
+    host: Host, content: str | None = None, *, unit: str = UNIT, api_key: str = "", **options: float | int | str | bool
 ) -> None:
     """Simulator and unit, started and serving."""
     install_simulator(host, **options)
     host.write_unit(unit, content or unit_text())
-    start_and_wait(host, unit)
+    start_and_wait(host, unit, api_key=api_key)
 
 
-def start_and_wait(host: Host, unit: str = UNIT, *, patience_s: float = 30.0) -> None:
+def start_and_wait(host: Host, unit: str = UNIT, *, patience_s: float = 30.0, api_key: str = "") -> None:
     """Until the engine answers. Raises RuntimeError with the journal when it does not."""
     host.run("systemctl", "restart", unit)
-    if not remains.wait_until(lambda: serving(host) is not None, patience_s, every_s=0.1):
+    if not remains.wait_until(lambda: serving(host, api_key=api_key) is not None, patience_s, every_s=0.1):
         raise RuntimeError(f"{unit} of {host.name} does not serve:\n" + "\n".join(host.journal(unit)[-30:]))
 
 
-def serving(host: Host) -> int | None:
+def serving(host: Host, *, api_key: str = "") -> int | None:
     """The context length the engine says it serves; None when it does not answer."""
     try:
-        return int(host.get_json(f"{URL}/get_server_info")["context_length"])
+        return int(host.get_json(f"{URL}/get_server_info", api_key=api_key)["context_length"])
     except (CommandError, KeyError, TypeError, ValueError):
         return None

@@ -229,9 +229,10 @@ class Host:
     def journal(self, unit: str) -> list[str]:
         return self.out("journalctl", "--quiet", "--all", "--output=cat", f"--unit={unit}").splitlines()
 
-    def get_json(self, url: str) -> Any:
+    def get_json(self, url: str, *, api_key: str = "") -> Any:
         """A GET from inside the host. Raises CommandError when nothing answers with a success."""
-        return json.loads(self.run("curl", "-sS", "--fail", "--max-time", "20", url).stdout)
+        bearer = ["--header", f"Authorization: Bearer {api_key}"] if api_key else []
+        return json.loads(self.run("curl", "-sS", "--fail", "--max-time", "20", *bearer, url).stdout)
 
     # --- the way the console comes in
 
