@@ -12,11 +12,11 @@ from console.cli import identity
 from console.cli.front import Front
 from console.cli.output import Output
 from console.cli.run import drive
-from console.cli.shipped import runbook_path
 from console.errors import RefusedError
 from console.lab.lab import LabError, start_detached, stop_detached
 from console.lab.simulator.faults import NAMES
 from console.planning import lint
+from console.planning.shelf import runbook_path
 from console.runner.context import Options
 from console.runner.launch import Request
 from console.schema.hosts import Inventory, load_inventory
@@ -63,9 +63,7 @@ def change(hosts: Inventory, arguments: argparse.Namespace, output: Output) -> i
         targets=hosts.targets(),
         variables=lint.variables(runbook, {"mem_fraction": "0.92"}),
         inventory=hosts,
-        options=Options(
-            operator=identity.operator(), from_host=identity.this_host(), yes=True, reason="demonstration"
-        ),
+        options=Options(operator=identity.operator(), from_host=identity.this_host(), yes=True, reason="demonstration"),
         front=front,
         redactor=output.redactor,
         on_event=front.event,

@@ -9,12 +9,9 @@ import os
 
 from console.cli.inventory import inventory
 from console.cli.output import Output
-from console.clock import SystemClock
-from console.engines.base import Engine
 from console.engines.registry import engine_named
-from console.facts.collect import collect
 from console.planning import policy
-from console.remote.session import connect_reader
+from console.planning.preview import Looking
 from console.remote.ssh import Connections
 from console.runner import describe
 from console.schema.facts import Facts
@@ -43,7 +40,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     policy.keys(targets, os.environ)
     for target in targets:
         engine = engine_named(target.service.engine)
-        facts = asyncio.run(_look(target, engine, output))
+        facts = asyncio.run(_look(target, output))
         levels = [levels_of(facts, engine, name) for name in (*USUAL, *arguments.setting)]
         if arguments.json:
             body = describe.facts(facts) | {
@@ -65,16 +62,9 @@ def shown(levels: list[Levels], asked: list[str]) -> list[Levels]:
     ]
 
 
-async def _look(target: Target, engine: Engine, output: Output) -> Facts:
+async def _look(target: Target, output: Output) -> Facts:
     connections = Connections(os.environ)
     try:
-        reader = await connect_reader(
-            target,
-            redactor=output.redactor,
-            clock=SystemClock(speed=target.host.speed),
-            environment=os.environ,
-            connections=connections,
-        )
-        return await collect(reader, engine)
+        return await Looking(connections, output.redactor, os.environ).facts(target)
     finally:
         await connections.aclose()

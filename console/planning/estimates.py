@@ -6,6 +6,7 @@ import statistics
 
 from console.schema.facts import Facts
 from console.schema.hosts import Target
+from console.schema.plan import Plan
 
 
 def load_time_s(target: Target, facts: Facts) -> float | None:
@@ -46,3 +47,19 @@ def outage(target: Target, facts: Facts) -> list[str]:
 def probe_s(facts: Facts, tokens: int) -> float | None:
     """Seconds to prefill a prompt, from the rate the engine last logged."""
     return tokens / facts.prefill_tok_s if facts.prefill_tok_s else None
+
+
+def prices(plan: Plan, *, restarted: bool) -> dict[str, str]:
+    """What each choice after a stop costs, in time without service."""
+    load = span(plan.load_estimate_s) if plan.load_estimate_s is not None else "an unknown load time"
+    if not restarted:
+        return {
+            "leave": "the file stays changed and takes effect at the next restart",
+            "rollback": "the file is put back at once; the service is not touched",
+            "wait": "go on",
+        }
+    return {
+        "leave": "the new process goes on loading; nothing more is proven",
+        "rollback": f"file back and another restart: about {load} without service",
+        "wait": f"go on waiting, up to {load}",
+    }

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
-from console.errors import InvalidFileError, StalePlanError
+from console import __version__
+from console.errors import InvalidFileError, StalePlanError, StateError
 from console.remote.session import Reader
-from console.runs.directory import base_folder
+from console.runs.directory import base_folder, write_durably
 from console.schema.facts import Facts
 from console.schema.hosts import Inventory, Target
 from console.schema.plan import Plan, PlanFile
@@ -64,6 +65,26 @@ def check_fresh(plan: Plan, facts: Facts) -> None:
             where=plan.target.name,
             hint="plan again and look at the difference",
         )
+
+
+def save_plan(path: Path, runbook: Runbook, inventory: Inventory, plans: Sequence[Plan], plan_id: str) -> None:
+    """Keep plans for `console run --plan FILE`; `plan_id` is what they are used once by. Raises StateError."""
+    file = PlanFile(
+        console_version=__version__,
+        runbook=runbook.name,
+        runbook_path=runbook.path,
+        inventory=str(inventory.path or ""),
+        results_path=str(inventory.results_path),
+        push=inventory.results.push,
+        waves=runbook.waves,
+        targets=tuple(plan.target for plan in plans),
+        plans=tuple(plans),
+        plan_id=plan_id,
+    )
+    try:
+        write_durably(path, (file.model_dump_json(by_alias=True, indent=1) + "\n").encode())
+    except OSError as error:
+        raise StateError(f"cannot write: {error.strerror or error}", where=str(path)) from error
 
 
 def load_plan(path: Path) -> SavedPlan:

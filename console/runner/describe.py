@@ -7,7 +7,8 @@ from typing import Any
 
 from console.engines.base import Engine
 from console.facts.watch import Watch
-from console.planning import differences, estimates
+from console.planning import differences
+from console.planning.estimates import prices as prices
 from console.schema.change import Change, FileChange, RestartChange
 from console.schema.events import EditPlanned, Event, PlanMade
 from console.schema.facts import Facts
@@ -69,22 +70,6 @@ def standing(seen: Watch | None, unit: str) -> str:
     state = f"{seen.unit.active_state}/{seen.unit.sub_state}"
     owner = {"unit": "port open", "foreign": "port held by another process"}.get(seen.port_owner, "port closed")
     return f"stopped; {unit} was {state}, invocation {seen.invocation[:8] or 'none'}, {owner} when last seen"
-
-
-def prices(plan: Plan, *, restarted: bool) -> dict[str, str]:
-    """What each choice after a stop costs, in time without service."""
-    load = estimates.span(plan.load_estimate_s) if plan.load_estimate_s is not None else "an unknown load time"
-    if not restarted:
-        return {
-            "leave": "the file stays changed and takes effect at the next restart",
-            "rollback": "the file is put back at once; the service is not touched",
-            "wait": "go on",
-        }
-    return {
-        "leave": "the new process goes on loading; nothing more is proven",
-        "rollback": f"file back and another restart: about {load} without service",
-        "wait": f"go on waiting, up to {load}",
-    }
 
 
 def passed(step: PlannedStep, read: Facts) -> str:

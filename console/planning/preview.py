@@ -1,0 +1,72 @@
+"""What is so on a target, and what a run would do there: read and planned, nothing touched."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from console.clock import SystemClock
+from console.engines.registry import engine_named
+from console.errors import ConsoleError
+from console.facts.collect import collect
+from console.planning import policy
+from console.planning.plan import make_plan
+from console.remote.session import connect_reader
+from console.remote.ssh import Connections
+from console.schema.facts import Facts
+from console.schema.hosts import Target
+from console.schema.plan import Plan
+from console.schema.runbook import Runbook, Value
+from console.secrets import Redactor
+
+
+@dataclass(frozen=True)
+class Preview:
+    """As far as it came: facts, the plan, and what a run would be refused for before its first change."""
+
+    target: Target
+    facts: Facts | None = None
+    plan: Plan | None = None
+    error: ConsoleError | None = None
+
+
+@dataclass(frozen=True)
+class Looking:
+    """What every look at a host needs; connections are shared and closed by whoever opened them."""
+
+    connections: Connections
+    redactor: Redactor
+    environment: Mapping[str, str]
+
+    async def facts(self, target: Target) -> Facts:
+        """The facts of a target, over a connection of their own. Raises ConnectError; UsageError without its key."""
+        policy.keys([target], self.environment)
+        reader = await connect_reader(
+            target,
+            redactor=self.redactor,
+            clock=SystemClock(speed=target.host.speed),
+            environment=self.environment,
+            connections=self.connections,
+        )
+        try:
+            return await collect(reader, engine_named(target.service.engine))
+        finally:
+            await reader.aclose()
+
+    async def preview(
+        self, runbook: Runbook, target: Target, variables: Mapping[str, Value], *, accept_pending: bool = False
+    ) -> Preview:
+        """The plan of one target, and the refusal that its run would end with. Raises nothing of ours."""
+        facts: Facts | None = None
+        plan: Plan | None = None
+        try:
+            facts = await self.facts(target)
+            engine = engine_named(target.service.engine)
+            plan = make_plan(runbook, target, facts, engine, variables, redactor=self.redactor, now=SystemClock().now())
+            policy.unlocked(facts)
+            policy.permitted(plan, facts)
+            policy.answerable(plan)
+            policy.pending(plan, accept=accept_pending)
+        except ConsoleError as error:
+            return Preview(target, facts, plan, error)
+        return Preview(target, facts, plan)
