@@ -7,11 +7,13 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from console.cli.output import Output
 from console.cli.prompt import discard_typed, in_foreground, read_line
-from console.schema.events import AbortRequested, Event, RunFinished
+from console.schema.events import AbortRequested, Event, RunFinished, StepStarted
+from console.untrusted import clean
 from console.views.cells import wrap
 from console.views.final import final_lines
 from console.views.lines import Line
@@ -19,6 +21,7 @@ from console.views.run import Narration
 from console.views.standing import left_where
 
 if TYPE_CHECKING:
+    from console.cli.screen import Screen
     from console.runner.ask import Question
     from console.runner.context import RunContext
 
@@ -41,6 +44,8 @@ class Front:
         self.title = title
         self.context: RunContext | None = None
         self.narration = Narration(width=self._width(), asks=not json and output.is_terminal)
+        self.screen: Screen | None = self._screen() if not json else None
+        self.step_began: dict[tuple[str, str], float] = {}
         self.asking: asyncio.Future[None] | None = None
         self.held: list[Line] = []
 
@@ -48,9 +53,26 @@ class Front:
         if not sys.stderr.isatty():
             return 80
         try:
-            return max(40, min(WIDEST, os.get_terminal_size(sys.stderr.fileno()).columns))
+            columns = os.get_terminal_size(sys.stderr.fileno()).columns
         except (OSError, ValueError):
             return 80
+        return max(40, min(WIDEST, columns or 80))
+
+    def _screen(self) -> Screen | None:
+        """A screen that redraws, where there is one that may; plain lines anywhere else."""
+        plain = os.environ.get("NO_COLOR") or os.environ.get("TERM", "dumb") == "dumb"
+        if plain or not sys.stderr.isatty():
+            return None
+        from console.cli.screen import Screen
+
+        return Screen(sys.stderr, self.narration.width)
+
+    def close(self) -> None:
+        """Leave the terminal as it was; a run that ends early calls it too."""
+        if self.screen is not None:
+            with suppress(OSError):
+                self.screen.clear()
+            self.screen = None
 
     # -- what it shows ---------------------------------------------------------------------------------------------
 
@@ -72,16 +94,38 @@ class Front:
             if isinstance(event, AbortRequested) and len(self.narration.state.aborts) > 1:
                 self._note("\n".join(left_where(self.narration.state)))
             return
+        if isinstance(event, StepStarted) and self.context is not None:
+            self.step_began[event.target, event.step] = self.context.clock.monotonic()
         if self.asking is not None:
             self.held.extend(said)
         else:
             self._narrate(said)
         if isinstance(event, RunFinished):
+            self.close()
             self.output.data("\n".join(final_lines(self.narration.state, self.narration.width)))
 
     def _narrate(self, said: Sequence[Line]) -> None:
-        for line in said:
-            self.output.note(line.text)
+        """Say it on stderr. When that is gone the result on stdout may still have a reader."""
+        try:
+            if self.screen is not None:
+                kept = [replace(line, text=self._safe(line.text)) for line in said if not line.passing]
+                self.screen.tell(kept, self._going_on)
+                return
+            for line in said:
+                self.output.note(line.text)
+        except OSError:
+            self.screen = None
+            self.output.let_go()
+
+    def _safe(self, text: str) -> str:
+        return clean(self.output.redactor.text(text))
+
+    def _going_on(self) -> list[str]:
+        return [self._safe(text) for text in self.narration.going_on(self._elapsed_s)]
+
+    def _elapsed_s(self, target: str, step: str) -> float | None:
+        began = self.step_began.get((target, step))
+        return None if began is None or self.context is None else self.context.clock.monotonic() - began
 
     def _note(self, text: str) -> None:
         with suppress(OSError):
@@ -93,6 +137,8 @@ class Front:
         """The answer of the person at the terminal; the default for an empty line, the end of input or no terminal."""
         descriptor = self._terminal()
         if descriptor is None:
+            if self.narration.asks:  # a terminal, but not ours to read now: a job in the background
+                self._note("\n".join(question_lines(question, self.narration.width)))
             return question.default, NOBODY
         self.asking = asyncio.get_running_loop().create_future()
         try:
@@ -102,8 +148,7 @@ class Front:
         finally:
             self.asking = None
             held, self.held = self.held, []
-            with suppress(OSError):
-                self._narrate(held)
+            self._narrate(held)
 
     def _terminal(self) -> int | None:
         if self.json or not self.output.is_terminal:
@@ -115,6 +160,8 @@ class Front:
         return descriptor if in_foreground(descriptor) else None
 
     async def _ask(self, question: Question, descriptor: int, stop: asyncio.Future[None]) -> tuple[str, str]:
+        if self.screen is not None:
+            self.screen.clear()
         discard_typed(descriptor)
         self.output.note("\n".join(question_lines(question, self.narration.width)))
         for _ in range(TRIES):

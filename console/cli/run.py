@@ -127,4 +127,7 @@ async def _drive(start: Callable[[Callable[[RunContext], None]], Awaitable[RunRe
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, context.abort.request, signal.Signals(number).name)
 
-    return await start(on_start)
+    try:
+        return await start(on_start)
+    finally:
+        front.close()

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from console.schema.events import LevelsRead
 from console.settings.levels import Level, Levels
 from console.untrusted import one_line
-from console.views.cells import cells, cut, wrap
+from console.views.cells import ELLIPSIS, cells, cut, wrap
 from console.views.figures import number
-from console.views.tables import table
+from console.views.tables import NARROWEST, table
 
 PLACES = ("disk", "loaded", "running", "serving")
 # What a first difference at a level means for an operator.
@@ -82,7 +82,7 @@ def levels_table(levels: Sequence[Levels], width: int = 80) -> list[str]:
     said = [top] if rows else []
     for one, row in zip(levels, body, strict=True):
         said.append(row)
-        for text in notes(one):
+        for text in notes(one, cut_off=ELLIPSIS in row):
             said += wrap(text, width, first="    ", rest="      ")
     return said
 
@@ -96,18 +96,20 @@ def _row(levels: Levels) -> tuple[str, ...]:
     return (levels.setting, *values, pool if levels.setting == "context_length" else "")
 
 
-def notes(levels: Levels) -> list[str]:
-    """What the row of a setting cannot say: the diagnosis, why a level is not seen, values too long for a column."""
+def notes(levels: Levels, *, cut_off: bool = False) -> list[str]:
+    """What the row of a setting cannot say: the diagnosis, values that were cut off, why a level is not seen."""
     said = []
     if levels.first_difference is not None:
         said.append(f"{levels.first_difference} differs: {DIAGNOSIS.get(levels.first_difference, 'look closer')}")
     elif not levels.agree:
         said.append("the levels differ")
+    values: dict[str, list[str]] = {}
     unseen: dict[str, list[str]] = {}
     for place in PLACES:
         level: Level = getattr(levels, place)
         if not level.is_seen:
-            unseen.setdefault(level.reason or "not seen", []).append(place)
-        elif level.value is not None and cells(one_line(level.value)) > WIDEST_VALUE:
-            said.append(f"{place}: {one_line(level.value)}")
-    return said + [f"{' and '.join(places)} n/a: {one_line(reason)}" for reason, places in unseen.items()]
+            unseen.setdefault(one_line(level.reason) or "not seen", []).append(place)
+        elif cut_off and level.value is not None and cells(one_line(level.value)) > NARROWEST:
+            values.setdefault(one_line(level.value), []).append(place)
+    said += [f"{', '.join(places)}: {value}" for value, places in values.items()]
+    return said + [f"{', '.join(places)} n/a: {reason}" for reason, places in unseen.items()]

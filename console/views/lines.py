@@ -32,11 +32,15 @@ TONES: dict[str, Tone] = {
 
 @dataclass(frozen=True)
 class Line:
-    """One line without its end. The words alone say everything; `tone` only helps the eye."""
+    """One line without its end. The words alone say everything; `tone` only helps the eye.
+
+    `passing`: it says where something stands that still goes on, so a screen that redraws need not keep it.
+    """
 
     text: str
     tone: Tone = ""
+    passing: bool = False
 
 
-def lines(texts: Iterable[str], tone: Tone = "") -> list[Line]:
-    return [Line(text, tone) for text in texts]
+def lines(texts: Iterable[str], tone: Tone = "", *, passing: bool = False) -> list[Line]:
+    return [Line(text, tone, passing) for text in texts]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -126,6 +127,24 @@ class Narration:
             case _:
                 return []
 
+    def going_on(self, elapsed_s: Callable[[str, str], float | None] = lambda _target, _step: None) -> list[str]:
+        """One line for each target that is at a step now, for a screen that redraws: where it is, and how long.
+
+        `elapsed_s` tells for a target and a step since when; None where that is not known.
+        """
+        said = []
+        several = len(self.state.targets) > 1
+        for target in self.state.targets.values():
+            step = target.current_step()
+            if step is None or target.finished is not None:
+                continue
+            name = f"{target.name}  " if several else ""
+            elapsed = elapsed_s(target.name, step.id)
+            parts = [progress_text(step), "" if elapsed is None else duration(elapsed), step_title(target, step)]
+            # The title last: it is what may be cut off.
+            said.append(f"{name}{step_tag(target, step)} " + ", ".join(one_line(part) for part in parts if part))
+        return said
+
     # -- one event ------------------------------------------------------------------------------------------------
 
     def _run_started(self, event: RunStarted) -> list[Line]:
@@ -169,7 +188,7 @@ class Narration:
         self._told[event.target] = (mark, at)
         target = self.state.target(event.target)
         head = f"{self._prefix(event)}{step_tag(target, target.steps[event.step])} {'...':<{OUTCOME_WIDTH}} "
-        return lines(wrap(progress_text(event), self.width, first=head), "dim")
+        return lines(wrap(progress_text(event), self.width, first=head), "dim", passing=True)
 
     def _abort(self, event: AbortRequested) -> list[Line]:
         """The state at once, before anything is waited for; the second time everything that is left, and where."""

@@ -23,7 +23,8 @@ def table(
     """Lines of a table in at most `width` cells; the widest columns give way first, cut with an ellipsis.
 
     `right`: columns set at the right end, such as figures. `wrapped`: the one column that goes on in further lines
-    instead of being cut. `whole`: columns that never give way, for what is copied or compared. An empty `head` makes no head line.
+    instead of being cut. `whole`: columns that never give way, for what is copied or compared. An empty `head` makes
+    no head line.
     """
     everything = [[one_line(cell) for cell in row] for row in ([head] if head else []) + list(rows)]
     if not everything:
@@ -36,7 +37,7 @@ def table(
 
 
 def _widths(rows: list[list[str]], width: int, whole: Sequence[int]) -> list[int]:
-    widths = [max(cells(row[column]) for row in rows) for column in range(len(rows[0]))]
+    widths = [min(width, max(cells(row[column]) for row in rows)) for column in range(len(rows[0]))]
     room = width - len(GAP) * (len(widths) - 1)
     yielding = [column for column in range(len(widths)) if column not in whole]
     while sum(widths) > room and yielding:
