@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .journal import Record
-from .properties import OPTIONAL, REPEATED, show
+from .properties import REPEATED, show
 from .supervisor import Supervisor
 from .unit_files import load
 
@@ -68,9 +68,7 @@ class Answers:
         if verb in ("restart", "start", "stop") and names and "--no-block" in flags:
             return self.queue(verb, names)
         if verb == "reset-failed" and names:
-            for name in names:
-                self.supervisor.service(name).reset_failed()
-            return Answer()
+            return self.reset_failed(names)
         raise UnknownInvocationError
 
     def show(self, flags: dict[str, list[str]], names: list[str]) -> Answer:
@@ -83,13 +81,14 @@ class Answers:
                 return Answer(USAGE, err=f"lab: systemctl show: properties not simulated: {', '.join(unknown)}\n")
             lines = []
             for key, value in known.items():
-                if key not in wanted or (not value and key in OPTIONAL | REPEATED):
+                if key not in wanted or (not value and key in REPEATED):
                     continue
                 lines += [f"{key}={each}" for each in (value.split("\n") if key in REPEATED else [value])]
             blocks.append("".join(f"{line}\n" for line in lines))
         return Answer(out="\n".join(blocks))
 
     def queue(self, verb: str, names: list[str]) -> Answer:
+        told: list[str] = []
         for name in names:
             service = self.supervisor.service(name)
             state, full = service.unit.load_state, service.unit.name
@@ -98,8 +97,23 @@ class Answers:
             if state == "masked":
                 return Answer(1, err=f"Failed to {verb} {full}: Unit {full} is masked.\n")
             if state != "loaded":
-                return Answer(1, err=f"Failed to {verb} {full}: Unit {full} has a bad unit file setting.\n")
+                failed = f"Failed to {verb} {full}: Unit {full} has a bad unit file setting.\n"
+                return Answer(1, err=f"{failed}See system logs and 'systemctl status {full}' for details.\n")
+            if self.supervisor.needs_reload(service.unit):
+                changed = f"The unit file, source configuration file or drop-ins of {full} changed on disk."
+                told.append(f"Warning: {changed} Run 'systemctl daemon-reload' to reload units.\n")
             service.request(verb)
+        return Answer(err="".join(told))
+
+    def reset_failed(self, names: list[str]) -> Answer:
+        for name in names:
+            service = self.supervisor.service(name)
+            if service.unit.load_state != "loaded":
+                told = (
+                    f"Failed to reset failed state of unit {service.unit.name}: Unit {service.unit.name} not loaded.\n"
+                )
+                return Answer(1, err=told)
+            service.reset_failed()
         return Answer()
 
     def journalctl(self, argv: list[str]) -> Answer:
@@ -155,22 +169,20 @@ class Answers:
 
     def systemd_analyze(self, argv: list[str]) -> Answer:
         """`verify PATH`: like the original it warns of a lost line and still ends with 0."""
-        if len(argv) != 2 or argv[0] != "verify":
+        _, plain = options(argv, {"--man": True})
+        if len(plain) != 2 or plain[0] != "verify":
             raise UnknownInvocationError
-        shown_path, _, alias = argv[1].partition(":")
-        path = Path(shown_path)
-        if not path.exists():
-            return Answer(1, err=f"Failed to prepare filename {path}: No such file or directory\n")
+        path = Path(plain[1])
         unit = load(path.parent, path.name)
+        if unit.load_state == "not-found":
+            return Answer(1, err=f"Unit {path.name} not found.\n")
         told = list(unit.warnings)
-        status = 0 if unit.load_state == "loaded" else 1
-        if path.suffix != ".service" and not alias:
-            return Answer(1, err=f"Failed to prepare filename {path}: Invalid argument\n")
-        for command in unit.commands:
-            if not os.access(command.path, os.X_OK):
-                told.append(f"{unit.name}: Command {command.path} is not executable: No such file or directory")
-                status = 1
-        return Answer(status, err="".join(f"{line}\n" for line in told))
+        if unit.load_state == "bad-setting":
+            told.append(f"Unit {unit.name} has a bad unit file setting.")
+        missing = [command.path for command in unit.commands if not os.access(command.path, os.X_OK)]
+        if unit.load_state == "loaded":
+            told += [f"{unit.name}: Command {each} is not executable: No such file or directory" for each in missing]
+        return Answer(int(unit.load_state != "loaded" or bool(missing)), err="".join(f"{line}\n" for line in told))
 
     def nvidia_smi(self, argv: list[str]) -> Answer:
         flags, plain = options(argv, {"--query-gpu": True, "--format": True})

@@ -31,7 +31,7 @@ class Record:
         }
         if names is None or "MESSAGE" in names:
             value["MESSAGE"] = message_value(self.message, everything)
-        return json.dumps(value, ensure_ascii=False)
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def message_value(message: bytes, everything: bool) -> object:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import time
 
-from .service import Service, seconds
+from .service import Main, Service, seconds
 from .supervisor import Supervisor
 from .unit_files import Command
 
@@ -13,9 +13,8 @@ from .unit_files import Command
 def show(supervisor: Supervisor, service: Service) -> dict[str, str]:
     """Every property the lab knows; what is not here is not answered."""
     unit, state, main = service.unit, service.state, service.state.main
-    loaded = unit.load_state == "loaded"
     return {
-        "Type": unit.get("Type", "simple") if loaded else "",
+        "Type": unit.get("Type", "simple") if unit.commands else "",
         "Restart": unit.get("Restart", "no"),
         "RestartUSec": span(seconds(unit.get("RestartSec"), 0.1)),
         "TimeoutStartUSec": span(seconds(unit.get("TimeoutStartSec"), 90.0)),
@@ -37,7 +36,7 @@ def show(supervisor: Supervisor, service: Service) -> dict[str, str]:
             f"{path} (ignore_errors={'yes' if optional else 'no'})" for path, optional in unit.environment_files
         ),
         "WorkingDirectory": unit.get("WorkingDirectory"),
-        "StandardOutput": unit.get("StandardOutput", "journal"),
+        "StandardOutput": unit.get("StandardOutput", "journal" if unit.commands else "inherit"),
         "StandardError": unit.get("StandardError", "inherit"),
         "User": unit.get("User"),
         "KillMode": unit.get("KillMode", "control-group"),
@@ -68,14 +67,13 @@ def show(supervisor: Supervisor, service: Service) -> dict[str, str]:
     }
 
 
-# Printed without a value they are left out, one line for each value otherwise.
+# One line for each value, none where there is no value; all others are printed empty.
 REPEATED = {"ExecStart", "EnvironmentFiles"}
-# Left out where there is nothing to say.
-OPTIONAL = {"Job", "LoadError"}
 
 
 def exec_start(command: Command, service: Service) -> str:
-    main = service.state.main
+    # A reload forgets how the command went; the properties of the main process stay.
+    main = Main() if service.forgotten else service.state.main
     if main.ended[0] and main.code == 1:
         code, status = "exited", str(main.status)
     elif main.ended[0]:

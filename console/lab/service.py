@@ -19,6 +19,16 @@ from .unit_files import Unit, UnitError, expand, read_environment_file
 
 CLEAN_SIGNALS = {signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGPIPE}
 EXEC_FAILED = 203
+EXIT_NAMES = {
+    0: "SUCCESS",
+    1: "FAILURE",
+    2: "INVALIDARGUMENT",
+    3: "NOTIMPLEMENTED",
+    4: "NOPERMISSION",
+    5: "NOTINSTALLED",
+    6: "NOTCONFIGURED",
+    7: "NOTRUNNING",
+}
 
 
 @dataclass
@@ -73,6 +83,7 @@ class Service:
         self.gone = asyncio.Event()
         self.gone.set()
         self.stopping = False
+        self.forgotten = False  # by a reload: how the command of ExecStart went
         self.starts: list[float] = []
         self.work: asyncio.Task[None] | None = None
         self.again: asyncio.TimerHandle | None = None
@@ -142,6 +153,7 @@ class Service:
         state.invocation = uuid.uuid4().hex
         state.result = "success"
         state.main = Main(started=moment())
+        self.forgotten = False
         command = self.unit.commands[0]
         try:
             environ = self.environment()
@@ -268,7 +280,7 @@ class Service:
         else:
             state.main.code, state.main.status = 1, status
             clean = status == 0 or str(status) in self.unit.get("SuccessExitStatus").split()
-            told = f"code=exited, status={status}/{'SUCCESS' if status == 0 else 'FAILURE' if status == 1 else 'n/a'}"
+            told = f"code=exited, status={status}/{EXIT_NAMES.get(status, 'n/a')}"
         if not clean:
             self.say(f"{self.unit.name}: Main process exited, {told}", 5)
         self.after_end(clean, "success" if clean else "exit-code" if status >= 0 else "signal")

@@ -30,6 +30,7 @@ class Supervisor:
     def daemon_reload(self) -> None:
         for service in self.services.values():
             service.unit = load(self.folder, service.unit.name)
+            service.forgotten = True
 
     def needs_reload(self, unit: Unit) -> bool:
         return changed_on_disk(self.folder, unit)

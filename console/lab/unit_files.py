@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 # Settings of which every assignment counts; an empty one forgets those before it.
@@ -16,7 +16,7 @@ PREFIXES = "-@:+!"
 
 
 class UnitError(Exception):
-    """A unit that systemd would not start; the text says why."""
+    """Words that systemd would not take; the text says why."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,6 @@ class Unit:
 
     name: str
     load_state: str = "not-found"
-    load_error: str = ""
     fragment: Path | None = None
     drop_ins: tuple[Path, ...] = ()
     settings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -68,27 +67,25 @@ def logical_lines(text: str) -> Iterator[tuple[int, str]]:
         yield first, pending
 
 
-def parse(text: str, where: str) -> tuple[list[tuple[str, str, str]], list[str]]:
-    """(section, key, value) in order, and warnings as `systemd-analyze verify` words them."""
+def parse(text: str, path: str) -> tuple[list[tuple[str, str, str]], list[str]]:
+    """(key, value, where) in order, and warnings as `systemd-analyze verify` words them."""
     found: list[tuple[str, str, str]] = []
     warnings: list[str] = []
     section = ""
     for number, raw in logical_lines(text):
-        line = raw.strip()
+        line, where = raw.strip(), f"{path}:{number}"
         if not line:
             continue
-        if line.startswith("["):
-            if not line.endswith("]"):
-                raise UnitError(f"{where}:{number}: Invalid section header '{line}'")
+        if line.startswith("[") and line.endswith("]"):
             section = line[1:-1]
             continue
         key, equals, value = line.partition("=")
         if not equals:
-            warnings.append(f"{where}:{number}: Missing '=', ignoring line.")
+            warnings.append(f"{where}: Missing '=', ignoring line.")
         elif not section:
-            warnings.append(f"{where}:{number}: Assignment outside of section. Ignoring.")
+            warnings.append(f"{where}: Assignment outside of section. Ignoring.")
         else:
-            found.append((section, key.strip(), value.strip()))
+            found.append((key.strip(), value.strip(), where))
     return found, warnings
 
 
@@ -120,7 +117,7 @@ def split_words(text: str) -> list[str]:
         else:
             current = [*(current or []), char]
     if quote:
-        raise UnitError("Unbalanced quoting, ignoring")
+        raise UnitError("Unbalanced quoting")
     if current is not None:
         words.append("".join(current))
     return words
@@ -161,7 +158,7 @@ def specifiers(text: str, name: str) -> str:
 
 
 def load(folder: Path, name: str) -> Unit:
-    """Read a unit and its drop-ins; what is wrong with it ends in `load_state` and `load_error`."""
+    """Read a unit and its drop-ins; what is wrong with it ends in `load_state` and `warnings`."""
     prefix, at, rest = name.partition("@")
     candidates = [name] + ([f"{prefix}@.{rest.rpartition('.')[2]}"] if at else [])
     fragment = next((folder / each for each in candidates if (folder / each).exists()), None)
@@ -177,51 +174,66 @@ def load(folder: Path, name: str) -> Unit:
     base = Unit(name, fragment=fragment, drop_ins=ordered, stamps=stamp(files))
     settings: dict[str, list[str]] = {}
     warnings: list[str] = []
+    for path in files:
+        found, told = parse(path.read_bytes().decode("utf-8", "surrogateescape"), str(path))
+        warnings += told
+        for key, value, where in found:
+            if key not in LISTS:
+                settings[key] = [value]
+            elif not value:
+                settings[key] = []
+            elif key == "ExecStart" and (wrong := refusal(value)):
+                warnings.append(f'{where}: {wrong}, ignoring: "{value}"')
+                warnings.append(f"{name}: Unit configuration has fatal error, unit will not be started.")
+                return replace(base, load_state="bad-setting", warnings=tuple(warnings))
+            else:
+                settings.setdefault(key, []).append(value)
+    return build(base, {key: tuple(values) for key, values in settings.items()}, warnings)
+
+
+def refusal(value: str) -> str:
+    """Why systemd would not take this command; empty when it would."""
     try:
-        for path in files:
-            found, told = parse(path.read_bytes().decode("utf-8", "surrogateescape"), str(path))
-            warnings += told
-            for _, key, value in found:
-                if key not in LISTS:
-                    settings[key] = [value]
-                elif value:
-                    settings.setdefault(key, []).append(value)
-                else:
-                    settings[key] = []
-        return build(base, {key: tuple(values) for key, values in settings.items()}, warnings)
+        return "" if split_words(value.lstrip(PREFIXES)) else "Executable name is empty"
     except UnitError as error:
-        return Unit(name, "bad-setting", str(error), fragment, ordered, stamps=base.stamps, warnings=(str(error),))
+        return str(error)
 
 
 def build(base: Unit, settings: Mapping[str, tuple[str, ...]], warnings: list[str]) -> Unit:
-    commands = tuple(command(value, base.name) for value in settings.get("ExecStart", ()))
+    name = base.name
+    commands = tuple(command(value, name) for value in settings.get("ExecStart", ()))
+    state = "loaded"
     if not commands:
-        raise UnitError(f"{base.name}: Service has no ExecStart=, ExecStop=, or SuccessAction=. Refusing.")
-    if len(commands) > 1 and (settings.get("Type") or ("simple",))[-1] != "oneshot":
-        raise UnitError(
-            f"{base.name}: Service has more than one ExecStart= setting, "
+        warnings.append(f"{name}: Service has no ExecStart=, ExecStop=, or SuccessAction=. Refusing.")
+        state = "bad-setting"
+    elif len(commands) > 1 and (settings.get("Type") or ("simple",))[-1] != "oneshot":
+        warnings.append(
+            f"{name}: Service has more than one ExecStart= setting, "
             "which is only allowed for Type=oneshot services. Refusing."
         )
+        state = "bad-setting"
     environment: dict[str, str] = {}
     for line in settings.get("Environment", ()):
-        for word in split_words(specifiers(line, base.name)):
+        try:
+            words = split_words(specifiers(line, name))
+        except UnitError as error:
+            warnings.append(f"{name}: {error}, ignoring: {line}")
+            continue
+        for word in words:
             key, equals, value = word.partition("=")
             if equals:
                 environment.pop(key, None)
                 environment[key] = value
-    return Unit(
-        base.name,
-        "loaded",
-        fragment=base.fragment,
-        drop_ins=base.drop_ins,
+    return replace(
+        base,
+        load_state=state,
         settings=settings,
         commands=commands,
         environment=tuple(f"{key}={value}" for key, value in environment.items()),
         environment_files=tuple(
-            (specifiers(value.removeprefix("-"), base.name), value.startswith("-"))
+            (specifiers(value.removeprefix("-"), name), value.startswith("-"))
             for value in settings.get("EnvironmentFile", ())
         ),
-        stamps=base.stamps,
         warnings=tuple(warnings),
     )
 
@@ -229,8 +241,6 @@ def build(base: Unit, settings: Mapping[str, tuple[str, ...]], warnings: list[st
 def command(value: str, name: str) -> Command:
     flags = value[: len(value) - len(value.lstrip(PREFIXES))]
     words = [specifiers(word, name) for word in split_words(value[len(flags) :])]
-    if not words:
-        raise UnitError("Executable name is empty, ignoring")
     path = words[0] if "/" in words[0] else (shutil.which(words[0], path="/usr/local/bin:/usr/bin:/bin") or words[0])
     argv = words[1:] if "@" in flags else [path, *words[1:]]
     return Command(path, tuple(argv), "-" in flags, ":" not in flags)

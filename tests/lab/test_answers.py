@@ -46,7 +46,7 @@ def test_other_invocations_are_64_and_say_so(answers: Answers, words: list[str])
 
 def test_show_prints_what_was_asked_for(answers: Answers) -> None:
     answer = answers.answer(["systemctl", "show", "--no-pager", "--property=Id,LoadState,Job,DropInPaths", "--", "a"])
-    assert sorted(answer.out.splitlines()) == ["DropInPaths=", "Id=a.service", "LoadState=loaded"]
+    assert sorted(answer.out.splitlines()) == ["DropInPaths=", "Id=a.service", "Job=", "LoadState=loaded"]
 
 
 def test_a_unit_that_is_not_there(answers: Answers) -> None:

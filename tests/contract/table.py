@@ -1,0 +1,330 @@
+"""Every call that the scripts make of a host's tools, and the form of its answer: the lab and a real host keep to it.
+
+`{name}` in a call is filled in by the place: `{engine}` is the unit of a serving engine; `{failed}`,
+`{edited}`, `{masked}`, `{twice}`, `{quote}`, `{lost}`, `{nobinary}` are those of `UNITS`; `{absent}` is none. `{units}`
+is the folder they lie in, `{invocation}` and `{failed_invocation}` are starts, `{cursor}` stands before the end of the
+failed one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+FACTS = (
+    "Id,LoadState,LoadError,ActiveState,SubState,Result,Type,UnitFileState,FragmentPath,SourcePath,DropInPaths,"
+    "EnvironmentFiles,NeedDaemonReload,MainPID,InvocationID,NRestarts,ExecStart,ExecMainCode,ExecMainStatus,"
+    "ExecMainStartTimestampMonotonic,Restart,RestartUSec,TimeoutStartUSec,User,WorkingDirectory,ControlGroup,Job,"
+    "RequiredBy,BoundBy,ConsistsOf,StandardOutput"
+)
+WATCHED = (
+    "Id,LoadState,ActiveState,SubState,Result,NeedDaemonReload,MainPID,InvocationID,NRestarts,ExecMainCode,"
+    "ExecMainStatus,ControlGroup,Job"
+)
+FIELDS = "--output-fields=MESSAGE,_SYSTEMD_INVOCATION_ID,INVOCATION_ID,_PID"
+JOURNAL = ("journalctl", "--no-pager", "--quiet", "--all", "--output=json", FIELDS)
+
+# Beside the engine's own unit. `failed` writes a carriage return and ends with 3.
+UNITS: Mapping[str, str] = {
+    "failed": (
+        "[Unit]\nDescription=Fails\n[Service]\nEnvironmentFile=-/nonexistent/a.env\nEnvironmentFile=-/nonexistent/b.env\n"
+        "WorkingDirectory=/tmp\nExecStart=/bin/sh -c 'printf \"one\\\\rtwo\\\\n\"; exit 3' two\\x20words\n"
+    ),
+    "edited": "[Service]\nExecStart=/bin/sleep 1000\nRestart=always\nRestartSec=90\nTimeoutStartSec=infinity\n",
+    "twice": "[Service]\nExecStart=/bin/true\nExecStart=/bin/true\n",
+    "quote": '[Service]\nExecStart=/bin/true "open\n',
+    "lost": "[Service]\nExecStart=/bin/true --a \\\n  --b\n  --lost 1\n",
+    "nobinary": "[Service]\nExecStart=/nonexistent/binary --a\n",
+}
+DROP_IN = "[Service]\nRestart=no\n"  # of `edited`
+
+PATH = r"/\S+"
+NUMBER = r"\d+"
+EMPTY = ""
+EXEC = (
+    r"\{ path=\S+ ; argv\[\]=.* ; ignore_errors=(yes|no) ; start_time=\[.*\] ; stop_time=\[.*\] ; pid=\d+ ; "
+    r"code=(\(null\)|exited|killed) ; status=[^ ]+ \}"
+)
+GROUP = r"(/\S+)?"  # the lab has no control groups
+INVOCATION = r"[0-9a-f]{32}"
+
+RUNNING = {
+    "Type": "simple",
+    "Restart": r"on-failure",
+    "RestartUSec": "1s",
+    "TimeoutStartUSec": "1min 30s",
+    "MainPID": r"[1-9]\d*",
+    "Result": "success",
+    "NRestarts": "0",
+    "ExecMainStartTimestampMonotonic": r"[1-9]\d*",
+    "ExecMainCode": "0",
+    "ExecMainStatus": "0",
+    "ExecStart": EXEC,
+    "ControlGroup": GROUP,
+    "WorkingDirectory": EMPTY,
+    "StandardOutput": "journal",
+    "User": EMPTY,
+    "Id": r"sglang-k26\.service",
+    "RequiredBy": EMPTY,
+    "BoundBy": EMPTY,
+    "ConsistsOf": EMPTY,
+    "LoadState": "loaded",
+    "LoadError": EMPTY,
+    "ActiveState": "active",
+    "SubState": "running",
+    "FragmentPath": PATH,
+    "SourcePath": EMPTY,
+    "DropInPaths": EMPTY,
+    "UnitFileState": "enabled",
+    "Job": EMPTY,
+    "NeedDaemonReload": "no",
+    "InvocationID": INVOCATION,
+}
+FAILED = RUNNING | {
+    "Restart": "no",
+    "RestartUSec": "100ms",
+    "MainPID": "0",
+    "Result": "exit-code",
+    "ExecMainCode": "1",
+    "ExecMainStatus": "3",
+    "ExecStart": EXEC.replace(".* ; ignore", r"/bin/sh -c printf \"one\\rtwo\\n\"; exit 3 two words ; ignore", 1)
+    .replace(r"(\(null\)|exited|killed)", "exited")
+    .replace("[^ ]+", "3"),
+    "EnvironmentFiles": r"/nonexistent/[ab]\.env \(ignore_errors=yes\)",
+    "WorkingDirectory": "/tmp",
+    "Id": r"contract-failed\.service",
+    "ActiveState": "failed",
+    "SubState": "failed",
+    "UnitFileState": "static",
+}
+EDITED = RUNNING | {
+    "Restart": "no",
+    "RestartUSec": "1min 30s",
+    "TimeoutStartUSec": "infinity",
+    "Id": r"contract-edited\.service",
+    "DropInPaths": PATH,
+    "UnitFileState": "static",
+    "NeedDaemonReload": "yes",
+}
+ABSENT = {name: value for name, value in RUNNING.items() if name != "ExecStart"} | {
+    "Type": EMPTY,
+    "Restart": "no",
+    "RestartUSec": "100ms",
+    "MainPID": "0",
+    "ExecMainStartTimestampMonotonic": "0",
+    "ControlGroup": EMPTY,
+    "StandardOutput": "inherit",
+    "Id": r"contract-absent\.service",
+    "LoadState": "not-found",
+    "LoadError": r'org\.freedesktop\.systemd1\.NoSuchUnit "Unit contract-absent\.service not found\."',
+    "ActiveState": "inactive",
+    "SubState": "dead",
+    "FragmentPath": EMPTY,
+    "UnitFileState": EMPTY,
+    "InvocationID": EMPTY,
+}
+MASKED = ABSENT | {
+    "Id": r"contract-masked\.service",
+    "LoadState": "masked",
+    "LoadError": r'org\.freedesktop\.systemd1\.UnitMasked "Unit contract-masked\.service is masked\."',
+    "FragmentPath": PATH,
+    "UnitFileState": "masked",
+}
+QUOTE = ABSENT | {
+    "Id": r"contract-quote\.service",
+    "LoadState": "bad-setting",
+    "LoadError": r'org\.freedesktop\.systemd1\.BadUnitSetting "Unit contract-quote\.service has a bad unit .+\."',
+    "FragmentPath": PATH,
+    "UnitFileState": "static",
+}
+TWICE = QUOTE | {
+    "Id": r"contract-twice\.service",
+    "LoadError": QUOTE["LoadError"].replace("quote", "twice"),
+    "Type": "simple",
+    "StandardOutput": "journal",
+    "ExecStart": EXEC,
+}
+ENTRY = {
+    "__CURSOR": r"s=[0-9a-f]+;i=[0-9a-f]+;b=[0-9a-f]{32};m=[0-9a-f]+;t=[0-9a-f]+;x=[0-9a-f]+",
+    "__REALTIME_TIMESTAMP": r"\d{16}",
+    "__MONOTONIC_TIMESTAMP": NUMBER,
+    "_BOOT_ID": INVOCATION,
+    "_PID": NUMBER,
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """A call and its answer.
+
+    `properties`: exactly these names are printed, each value as a whole like its pattern. `entries`: at least one line
+    of JSON, and each has at least these fields. `out`, `err`: patterns of the whole.
+    """
+
+    name: str
+    words: tuple[str, ...]
+    status: int = 0
+    out: str = EMPTY
+    err: str = EMPTY
+    properties: Mapping[str, str] | None = None
+    entries: Mapping[str, str] | None = None
+    messages: tuple[object, ...] = ()  # among the entries' MESSAGE
+    lab_only: str = ""  # why a real host of the tests cannot answer
+
+
+def show(name: str, properties: Mapping[str, str]) -> Row:
+    words = ("systemctl", "show", "--no-pager", f"--property={FACTS}", "--", f"{{{name}}}")
+    return Row(f"facts of {name}", words, properties=properties)
+
+
+TABLE: tuple[Row, ...] = (
+    show("engine", RUNNING),
+    show("failed", FAILED),
+    show("edited", EDITED),
+    show("absent", ABSENT),
+    show("masked", MASKED),
+    show("quote", QUOTE),
+    show("twice", TWICE),
+    Row(
+        "what moves",
+        ("systemctl", "show", "--no-pager", f"--property={WATCHED}", "--", "{engine}"),
+        properties={name: RUNNING[name] for name in WATCHED.split(",")},
+    ),
+    Row(
+        "invocation and job",
+        ("systemctl", "show", "--no-pager", "--property=InvocationID,Job", "--", "{engine}"),
+        properties={"InvocationID": INVOCATION, "Job": EMPTY},
+    ),
+    Row("version", ("systemctl", "--version"), out=r"systemd \d+ \(.+\)\n\+PAM .*\n"),
+    Row("reset a failure", ("systemctl", "reset-failed", "--", "{engine}")),
+    Row(
+        "reset nobody's failure",
+        ("systemctl", "reset-failed", "--", "{absent}"),
+        status=1,
+        err=r"Failed to reset failed state of unit (\S+): Unit \1 not loaded\.\n",
+    ),
+    Row(
+        "restart nobody",
+        ("systemctl", "restart", "--no-block", "--", "{absent}"),
+        status=5,
+        err=r"Failed to restart contract-absent\.service: Unit contract-absent\.service not found\.\n",
+    ),
+    Row(
+        "restart a masked unit",
+        ("systemctl", "restart", "--no-block", "--", "{masked}"),
+        status=1,
+        err=r"Failed to restart contract-masked\.service: Unit contract-masked\.service is masked\.\n",
+    ),
+    Row(
+        "restart a broken unit",
+        ("systemctl", "restart", "--no-block", "--", "{quote}"),
+        status=1,
+        err=r"Failed to restart contract-quote\.service: Unit contract-quote\.service has a bad unit file setting\.\n"
+        r"See system logs and 'systemctl status contract-quote\.service' for details\.\n",
+    ),
+    Row(
+        "first lines of a start",
+        (*JOURNAL, "_SYSTEMD_INVOCATION_ID={invocation}", "+", "INVOCATION_ID={invocation}"),
+        entries=ENTRY,
+    ),
+    Row(
+        "last lines of a start",
+        (
+            *JOURNAL,
+            "--lines=400",
+            "_SYSTEMD_INVOCATION_ID={failed_invocation}",
+            "+",
+            "INVOCATION_ID={failed_invocation}",
+        ),
+        entries=ENTRY,
+        messages=(
+            list(b"one\rtwo"),
+            "Started contract-failed.service - Fails.",
+            "contract-failed.service: Main process exited, code=exited, status=3/NOTIMPLEMENTED",
+            "contract-failed.service: Failed with result 'exit-code'.",
+        ),
+    ),
+    Row(
+        "lines of a unit since a moment",
+        (*JOURNAL, "--since=@1000000000", "_SYSTEMD_UNIT={failed}", "+", "UNIT={failed}"),
+        entries=ENTRY,
+        messages=(list(b"one\rtwo"), "contract-failed.service: Failed with result 'exit-code'."),
+    ),
+    Row("no lines", (*JOURNAL, "--since=@9999999999", "_SYSTEMD_UNIT={failed}", "+", "UNIT={failed}")),
+    Row(
+        "lines after a cursor",
+        (*JOURNAL, "--after-cursor={cursor}", "_SYSTEMD_UNIT={failed}", "+", "UNIT={failed}"),
+        entries=ENTRY,
+        messages=("contract-failed.service: Failed with result 'exit-code'.",),
+    ),
+    Row(
+        "a cursor that is none",
+        (*JOURNAL, "--after-cursor=nonsense", "_SYSTEMD_UNIT={failed}", "+", "UNIT={failed}"),
+        status=1,
+        err=r"Failed to seek to cursor: Invalid argument\n",
+    ),
+    Row(
+        "kernel lines that are not there",
+        ("journalctl", "--no-pager", "--quiet", "--dmesg", "--boot", "--output=cat", "--lines=20", "--grep=NVRM: Xid"),
+        status=1,
+    ),
+    Row("verify", ("systemd-analyze", "verify", "--man=no", "{units}/{engine}")),
+    Row(
+        "verify a lost line",
+        ("systemd-analyze", "verify", "--man=no", "{units}/{lost}"),
+        err=r"/\S+/contract-lost\.service:4: Missing '=', ignoring line\.\n",
+    ),
+    Row(
+        "verify a missing binary",
+        ("systemd-analyze", "verify", "--man=no", "{units}/{nobinary}"),
+        status=1,
+        err=r"contract-nobinary\.service: Command /nonexistent/binary is not executable: No such file or directory\n",
+    ),
+    Row(
+        "verify two commands",
+        ("systemd-analyze", "verify", "--man=no", "{units}/{twice}"),
+        status=1,
+        err=r"contract-twice\.service: Service has more than one ExecStart= setting, which is only allowed for "
+        r"Type=oneshot services\. Refusing\.\nUnit contract-twice\.service has a bad unit file setting\.\n",
+    ),
+    Row(
+        "verify an open quote",
+        ("systemd-analyze", "verify", "--man=no", "{units}/{quote}"),
+        status=1,
+        err=r'/\S+/contract-quote\.service:2: Unbalanced quoting, ignoring: "/bin/true "open"\n'
+        r"contract-quote\.service: Unit configuration has fatal error, unit will not be started\.\n"
+        r"Unit contract-quote\.service has a bad unit file setting\.\n",
+    ),
+    Row(
+        "verify nothing",
+        ("systemd-analyze", "verify", "--man=no", "{units}/{absent}"),
+        status=1,
+        err=r"Unit contract-absent\.service not found\.\n",
+    ),
+    Row("a line in the host's log", ("logger", "-t", "console", "--", "contract")),
+    Row("sudo without a password", ("sudo", "-n", "--", "true")),
+    Row(
+        "GPUs",
+        (
+            "nvidia-smi",
+            "--query-gpu=index,name,memory.total,memory.used,driver_version,uuid",
+            "--format=csv,noheader,nounits",
+        ),
+        out=r"(\d, NVIDIA [^,]+, 97894, \d+, \d+\.\d+\.\d+, GPU-[0-9a-f-]{36}\n){8}",
+        lab_only="no GPU in the real hosts of the tests",
+    ),
+    Row(
+        "memory of the GPUs",
+        ("nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits"),
+        out=r"(\d+\n){8}",
+        lab_only="no GPU in the real hosts of the tests",
+    ),
+    # Last: what was loaded before is asked for above.
+    Row(
+        "restart",
+        ("systemctl", "restart", "--no-block", "--", "{edited}"),
+        err=r"Warning: The unit file, source configuration file or drop-ins of contract-edited\.service changed on "
+        r"disk\. Run 'systemctl daemon-reload' to reload units\.\n",
+    ),
+    Row("reload", ("systemctl", "daemon-reload")),
+)
