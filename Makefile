@@ -32,8 +32,8 @@ check: $(READY)
 $(READY): constraints.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "console needs Python 3.11 or newer")'
 	$(PYTHON) -m venv --clear $(VENV)
-	$(IN)/pip install --quiet --require-hashes -r constraints.txt
-	$(IN)/pip install --quiet --no-deps --editable .
+	$(IN)/pip install -qq --require-hashes -r constraints.txt
+	$(IN)/pip install -qq --no-deps --editable .
 	@touch $@
 
 clean:
