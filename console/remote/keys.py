@@ -79,7 +79,9 @@ def _load_file(keys: Keys, path: Path, certificates: tuple[str, ...], in_agent: 
     except (OSError, ValueError) as error:
         if _public_data([path]) & in_agent:
             return
-        why = "is encrypted: ssh-add it" if str(error).startswith("Passphrase") else f"cannot be read: {error}"
+        # Without bcrypt asyncssh does not even get to ask for the passphrase.
+        encrypted = str(error).startswith("Passphrase") or "bcrypt" in str(error)
+        why = "is encrypted: ssh-add it" if encrypted else f"cannot be read: {error}"
         keys.notes.append(f"{path} {why}")
         return
     keys.pairs += [pair for pair in pairs if pair.has_cert or pair.key_public_data not in in_agent]

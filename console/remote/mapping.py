@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -57,7 +56,6 @@ MEANINGS: dict[type[BaseException], Meaning] = {
     ConnectionRefusedError: Meaning(UnreachableError, "nothing listens there: connection refused", _SLOW),
     ConnectionResetError: Meaning(UnreachableError, "the connection was reset: {said}", _SLOW),
     TimeoutError: Meaning(UnreachableError, "no answer in time", _SLOW),
-    asyncio.TimeoutError: Meaning(UnreachableError, "no answer in time", _SLOW),
     OSError: Meaning(UnreachableError, "{said}", _SLOW),
     EOFError: Meaning(UnreachableError, "the connection ended: {said}", _SLOW),
     ValueError: Meaning(UnreachableError, "asyncssh refused: {said}"),

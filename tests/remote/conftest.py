@@ -26,7 +26,7 @@ async def connect(sshd: Sshd) -> AsyncIterator[Connect]:
     """`await connect()` logs in; what was opened is closed after the test."""
     opened: list[Remote] = []
 
-    async def login(**more: object) -> Remote:
+    async def login(**more: str) -> Remote:
         target = sshd.target(**more)
         remote = await connect_remote(target, redactor=Redactor(), clock=SystemClock(), environment={})
         opened.append(remote)

@@ -65,7 +65,7 @@ class Sshd:
         path.write_text(f"#!/bin/sh\n{script}\n")
         path.chmod(0o755)
 
-    def target(self, *, url: str = "http://127.0.0.1:30000", **more: object) -> Target:
+    def target(self, *, url: str = "http://127.0.0.1:30000", **more: str) -> Target:
         values = {
             "address": "127.0.0.1",
             "port": self.port,

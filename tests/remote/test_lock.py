@@ -10,13 +10,14 @@ import json
 import os
 import signal
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from console.errors import LockHeldError, RefusedError
 from console.facts.parse import parse_lock
-from console.remote.session import Remote
+from console.remote.session import LockHold, Remote
 from tests.remote.conftest import Connect
 from tests.remote.sshd import Sshd
 
@@ -75,7 +76,7 @@ async def test_the_second_holder_is_told_who_has_it(remote: Remote, connect: Con
     hold = await remote.hold_lock("01RUN", DOCUMENT)
     other = await connect()
     with pytest.raises(
-        LockHeldError, match="locked by kim from desk, since .*, run 01RUN, runbook extend-context"
+        LockHeldError, match=r"locked by kim from desk, since .*, run 01RUN, runbook extend-context"
     ) as caught:
         await other.hold_lock("01OTHER", DOCUMENT)
     assert caught.value.exit_code == 6
@@ -140,8 +141,9 @@ async def test_looking_neither_creates_nor_disturbs(remote: Remote, lock_file: P
     await remote.look("look_lock.sh", str(lock_file))
     assert not lock_file.exists()
     looks = [remote.look("look_lock.sh", str(lock_file)) for _ in range(5)]
-    hold, *_ = await asyncio.gather(remote.hold_lock("01RUN", DOCUMENT), *looks)
-    await hold.release()
+    taking = asyncio.create_task(remote.hold_lock("01RUN", DOCUMENT))
+    await asyncio.gather(*looks)
+    await (await taking).release()
 
 
 async def test_a_folder_others_can_write_is_refused(remote: Remote, sshd: Sshd) -> None:
@@ -159,12 +161,12 @@ async def test_the_folder_is_made_when_missing(remote: Remote, sshd: Sshd, lock_
 
 async def test_two_at_once_one_gets_it(remote: Remote, connect: Connect) -> None:
     other = await connect()
-    results = await asyncio.gather(
+    results: Sequence[LockHold | BaseException] = await asyncio.gather(
         remote.hold_lock("01A", DOCUMENT), other.hold_lock("01B", DOCUMENT), return_exceptions=True
     )
     assert sorted(type(result).__name__ for result in results) == ["LockHeldError", "LockHold"]
     for result in results:
-        if not isinstance(result, BaseException):
+        if isinstance(result, LockHold):
             await result.release()
 
 
