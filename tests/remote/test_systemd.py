@@ -15,7 +15,7 @@ MainPID=4711
 NRestarts=2
 ExecMainCode=0
 ExecMainStatus=0
-ExecStart={ path=/opt/py ; argv[]=/opt/py -m sglang.launch_server --note a=b; c --port 30000 ; ignore_errors=no ; pid=0 }
+ExecStart={ path=/opt/py ; argv[]=/opt/py -m sglang.launch_server --note a=b; c --port 3000 ; ignore_errors=no ; pid=0 }
 ControlGroup=/system.slice/sglang-k26.service
 EnvironmentFiles=/etc/default/k26 (ignore_errors=no)
 EnvironmentFiles=/etc/k26/*.conf (ignore_errors=yes)
@@ -40,7 +40,7 @@ Job=812
 def test_a_whole_unit() -> None:
     unit = parse_unit(SHOWN, "x.service")
     assert unit.id == "sglang-k26.service"
-    assert unit.exec_start == ("/opt/py -m sglang.launch_server --note a=b; c --port 30000",)
+    assert unit.exec_start == ("/opt/py -m sglang.launch_server --note a=b; c --port 3000",)
     assert unit.environment_files == ("/etc/default/k26 (ignore_errors=no)", "/etc/k26/*.conf (ignore_errors=yes)")
     assert unit.dropin_paths[1] == "/run/systemd/system/service.d/b.conf"
     assert unit.need_daemon_reload

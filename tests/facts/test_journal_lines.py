@@ -1,0 +1,85 @@
+"""journald's JSON as lines of text."""
+
+from __future__ import annotations
+
+import json
+
+from console.engines.registry import engine_named
+from console.facts.journal import Journal, parse_journal
+from console.secrets import Redactor
+
+ENGINE = engine_named("sglang")
+
+
+def entry(message: object, **more: str) -> bytes:
+    body = {
+        "__CURSOR": "s=1",
+        "__REALTIME_TIMESTAMP": "1767322800500000",
+        "_SYSTEMD_INVOCATION_ID": "inv",
+        "MESSAGE": message,
+    }
+    return json.dumps(body | more).encode() + b"\n"
+
+
+def parse(output: bytes, redactor: Redactor | None = None) -> Journal:
+    return parse_journal(output, redactor or Redactor(), ENGINE)
+
+
+def test_text_time_start_and_cursor() -> None:
+    (line,) = parse(entry("hello")).lines
+    assert (line.text, line.at, line.invocation, line.cursor) == ("hello", 1767322800.5, "inv", "s=1")
+
+
+def test_bytes_that_are_not_utf8_arrive_as_numbers() -> None:
+    (line,) = parse(entry(list(b"caf\xe9 \xf0\x9f\x90\x8d"))).lines
+    assert line.text == "caf\ufffd 🐍"
+
+
+def test_a_redrawn_progress_bar_is_many_lines() -> None:
+    shards = "Loading safetensors checkpoint shards:   0% | 0/64\rLoading safetensors checkpoint shards:  50% | 32/64"
+    assert [line.text[-5:] for line in parse(entry(shards)).lines] == [" 0/64", "32/64"]
+
+
+def test_a_repeated_field_is_several_lines() -> None:
+    assert [line.text for line in parse(entry(["one", "two"])).lines] == ["one", "two"]
+
+
+def test_a_message_too_large_for_journald_is_no_line() -> None:
+    journal = parse(entry(None))
+    assert journal.lines == ()
+    assert journal.cursor == "s=1"
+
+
+def test_what_systemd_says_of_a_unit_belongs_to_its_start() -> None:
+    raw = entry("Main process exited, code=killed", INVOCATION_ID="inv").replace(
+        b'"_SYSTEMD_INVOCATION_ID": "inv", ', b""
+    )
+    assert parse(raw).lines[0].invocation == "inv"
+
+
+def test_a_torn_line_and_complaints_are_no_lines() -> None:
+    journal = parse(b"No journal files were found.\n" + entry("ok") + b'{"__CURSOR": "s=2", "MESS')
+    assert [line.text for line in journal.lines] == ["ok"]
+    assert journal.complaints == "No journal files were found."
+    assert journal.cursor == "s=1"
+
+
+def test_escapes_are_shown_and_secrets_masked_but_the_engine_reads_the_line_as_it_was() -> None:
+    redactor = Redactor()
+    redactor.learn("made-up-key")
+    journal = parse(
+        entry("[2026-01-02 03:00:00] server_args=ServerArgs(context_length=32768, api_key='made-up-key')\x1b[0m"),
+        redactor,
+    )
+    (line,) = journal.lines
+    assert "\x1b" not in line.text
+    assert "made-up-key" not in line.text
+    assert line.read is not None
+    assert line.read.kind == "args"
+    assert line.read.values["context"] == 32768
+    assert "made-up-key" not in line.read.text
+
+
+def test_no_line_is_longer_than_a_screen_can_bear() -> None:
+    (line,) = parse(entry("x" * 100_000)).lines
+    assert len(line.text) == 4000
