@@ -76,26 +76,19 @@ def refuse_file(unit: EffectiveUnit, path: str) -> None:
         )
 
 
-def refuse_dropped(unit: EffectiveUnit, engine: Engine, what: Sought) -> None:
+def refuse_lost(unit: EffectiveUnit, engine: Engine, what: Sought) -> None:
     """Raises where the flag stands in a line that systemd does not read as part of ExecStart."""
     for source in unit.sources:
-        for each in source.text.statements:
-            lost = each.kind == "dropped" or (each.kind == "assignment" and each.key.startswith("-"))
-            if not lost:
-                continue
-            words = [
-                word
-                for line in source.text.lines[each.first_line - 1 : each.last_line]
-                for word in _split(line.content)
-            ]
-            if occurrences(words, engine, what):
-                reason = (
-                    "the line is not UTF-8" if each.problem == "not-utf8" else "the command ended in a line before it"
-                )
+        for line in source.text.lost_lines:
+            if occurrences(_split(line.content), engine, what):
+                stopped = source.text.stopped_at
+                reason = "the command ended in a line before it"
+                if stopped is not None and line.number >= stopped.first_line:
+                    reason = f"it cannot read line {stopped.first_line}"
                 raise SettingElsewhereError(
-                    f"{what.flags[0]} stands there, but systemd drops it: {reason}",
-                    where=f"{source.path}:{each.first_line}",
-                    hint="repair the line by hand: no blank after a backslash, no empty line inside",
+                    f"{what.flags[0]} stands there, but systemd drops the line: {reason}",
+                    where=f"{source.path}:{line.number}",
+                    hint="repair the file by hand: no blank after a backslash, no empty line inside a command",
                 )
 
 

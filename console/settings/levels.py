@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from console.engines.base import Engine
 from console.settings.flags import Sought, sought, value_in
 
-
 NOT_GIVEN = "not given"
 
 

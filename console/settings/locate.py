@@ -13,6 +13,7 @@ from console.settings.flags import Occurrence, Sought, occurrences
 from console.settings.launch import Launch, read_launch
 from console.units.commands import Command
 from console.units.effective import EffectiveUnit
+from console.units.notices import notices
 
 # Not every #! is a wrapper: the programs of a Python environment begin with one too.
 _SHELL_SCRIPT = re.compile(rb"#![^\n]*\b(ba|da|z|k|a|fi)?sh\b")
@@ -51,7 +52,7 @@ def locate(unit: EffectiveUnit, engine: Engine, what: Sought) -> Found | Absent:
     found = occurrences(command.argv, engine, what, max(launch.first, launch.place))
     elsewhere.refuse_file(unit, command.path)
     if not found:
-        elsewhere.refuse_dropped(unit, engine, what)
+        elsewhere.refuse_lost(unit, engine, what)
         elsewhere.refuse_variables(unit, command, launch.first, engine, what)
         elsewhere.refuse_launch(unit, command, launch, engine, what)
         elsewhere.refuse_config(unit, command, launch.first, what)
@@ -76,30 +77,23 @@ def only_command(unit: EffectiveUnit) -> Command:
     fragment = unit.sources[0] if unit.sources else None
     if fragment is None:
         raise RefusedError(f"{unit.name} has no unit file")
-    if not fragment.content:
-        raise RefusedError("the unit file is empty, which to systemd means masked", where=fragment.path)
-    for each, parsed in unit.exec_lines():
-        for complaint in parsed.complaints:
-            if complaint.fatal:
-                raise RefusedError(
-                    f"systemd refuses this ExecStart= ({complaint.kind.replace('-', ' ')}: {complaint.text})",
-                    where=unit.where(each.path, complaint.offset),
-                )
     commands = unit.commands()
     if not commands:
         elsewhere.refuse_file(unit, fragment.path)
+    for notice in notices(unit):
+        if notice.is_fatal:
+            raise RefusedError(
+                f"systemd cannot load this unit: {notice.message}",
+                where=notice.where,
+                hint=f"repair it, then: systemd-analyze verify {fragment.path}",
+            )
+    if not commands:
         raise RefusedError("no ExecStart= takes effect", where=fragment.path, hint=f"systemctl cat {unit.name}")
     if len(commands) > 1:
         places = ", ".join(f"{each.path}:{each.line}" for each in commands)
-        if unit.service_type == "oneshot":
-            raise SettingElsewhereError(
-                f"ExecStart= runs {len(commands)} commands one after another, so which of them is meant is a guess",
-                where=places,
-            )
-        raise RefusedError(
-            f"systemd refuses this unit: {len(commands)} ExecStart= commands with Type={unit.service_type}",
+        raise SettingElsewhereError(
+            f"ExecStart= runs {len(commands)} commands one after another, so which of them is meant is a guess",
             where=places,
-            hint="a drop-in needs an empty ExecStart= before its own",
         )
     return commands[0]
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from console.units.commands import Command, ExecLine, parse_exec
+from console.units.commands import Command, Complaint, ExecLine, parse_exec
 from console.units.text import Statement, UnitText
+
+EXEC_KEYS = frozenset(
+    {"ExecCondition", "ExecStartPre", "ExecStart", "ExecStartPost", "ExecReload", "ExecStop", "ExecStopPost"}
+)
 
 
 @dataclass(frozen=True)
@@ -20,6 +24,25 @@ class UnitSource:
     @cached_property
     def text(self) -> UnitText:
         return UnitText.parse(self.content)
+
+    @cached_property
+    def bad_exec(self) -> tuple[Statement, Complaint] | None:
+        """The first Exec line systemd cannot accept: a fragment does not load then, a drop-in loses its rest."""
+        for each in self.text.statements:
+            if each.kind == "assignment" and each.section == "Service" and each.key in EXEC_KEYS:
+                for complaint in parse_exec(each.value).complaints:
+                    if complaint.fatal:
+                        return each, complaint
+        return None
+
+    @property
+    def assignments(self) -> Iterator[Statement]:
+        """Those systemd reads, up to an Exec line it cannot accept."""
+        for each in self.text.statements:
+            if self.bad_exec is not None and each is self.bad_exec[0]:
+                return
+            if each.kind == "assignment":
+                yield each
 
 
 @dataclass(frozen=True)
@@ -67,12 +90,11 @@ class EffectiveUnit:
 
     @cached_property
     def all_assignments(self) -> tuple[Assignment, ...]:
-        """Every assignment of every file in order, also those that a later one replaces."""
+        """Every assignment systemd reads, file by file, also those that a later one replaces."""
         return tuple(
             Assignment(each.section, each.key, each.text, source.path, each.first_line, each)
             for source in self.sources
-            for each in source.text.statements
-            if each.kind == "assignment"
+            for each in source.assignments
         )
 
     def assignments(self, section: str, key: str) -> tuple[Assignment, ...]:

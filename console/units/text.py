@@ -17,6 +17,8 @@ _LINE = re.compile(rb"([^\n\r\0]*)((?:\n\r?|\r\n?)\0?|\0|\Z)")
 
 StatementKind = Literal["section", "assignment", "dropped"]
 Problem = Literal["", "not-utf8", "bad-header", "no-section", "no-equals", "no-key"]
+# systemd stops reading the file there: a fragment then fails to load, a drop-in loses its rest.
+STOPS = frozenset({"not-utf8", "bad-header"})
 
 
 @dataclass(frozen=True)
@@ -112,7 +114,7 @@ class UnitText:
 
     @cached_property
     def statements(self) -> tuple[Statement, ...]:
-        """In the order of the file. Nothing follows a malformed section header: systemd stops reading there."""
+        """In the order of the file. Nothing follows a line that is not UTF-8 or a malformed section header."""
         found: list[Statement] = []
         section = ""
         for joined, first, last in self._logical_lines():
@@ -122,9 +124,26 @@ class UnitText:
             found.append(statement)
             if statement.kind == "section":
                 section = statement.section
-            if statement.problem == "bad-header":
+            if statement.problem in STOPS:
                 break
         return tuple(found)
+
+    @cached_property
+    def stopped_at(self) -> Statement | None:
+        """The statement systemd stops reading the file at, if there is one."""
+        last = self.statements[-1] if self.statements else None
+        return last if last is not None and last.problem in STOPS else None
+
+    @cached_property
+    def lost_lines(self) -> tuple[Line, ...]:
+        """Lines that look like part of a command but are not: what systemd drops, and options read as keys."""
+        lost: list[Line] = []
+        for each in self.statements:
+            if each.kind == "dropped" or each.key.startswith("-"):
+                lost += self.lines[each.first_line - 1 : each.last_line]
+        if self.stopped_at is not None:
+            lost += self.lines[self.stopped_at.last_line :]
+        return tuple(line for line in lost if not line.is_comment and not line.is_blank)
 
     def _logical_lines(self) -> Iterator[tuple[Joined, int, int]]:
         """(joined bytes, first line, last line): comment lines vanish, also inside a continuation."""
@@ -161,8 +180,8 @@ def _statement(line: Joined, section: str, first: int, last: int) -> Statement |
     if not is_utf8(data):
         return dropped("not-utf8")
     if data.startswith(b"["):
-        name = data[1:-1].decode()
-        if not data.endswith(b"]") or len(data) < 2 or re.search(r"[\x00-\x1f\x7f\"'\\]", name):
+        name = data[1:-1].decode("utf-8", "replace")
+        if not data.endswith(b"]") or re.search(r"[\x00-\x1f\x7f\"'\\]", name):
             return dropped("bad-header")
         return Statement("section", name, "", line, first, last)
     if not section:
