@@ -1,0 +1,74 @@
+"""The run's process is killed right after event k is on disk, for every k: nothing is lost, nothing is claimed."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from console.schema.change import FileChange
+from tests.runner.conftest import RUNBOOK, Desk
+
+RAISE_POOL = ("--set", "mem_fraction=0.92")
+KILLED = -9
+
+
+def kill_after(desk: Desk, number: int) -> bool:
+    """Kill a run after event `number`; False when the run ended before that."""
+    done = desk.run("run", str(RUNBOOK), *RAISE_POOL, "--json", CONSOLE_TEST_KILL_AFTER=str(number))
+    if done.returncode == 0:
+        return False
+    assert done.returncode == KILLED, done.stdout + done.stderr
+    return True
+
+
+def summaries(desk: Desk) -> list[dict[str, object]]:
+    return [json.loads(line) for line in desk.run("runs", "--json").stdout.splitlines()]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_for_every_event(desk: Desk) -> None:
+    before = desk.unit_text()
+    number = 0
+    while True:
+        number += 1
+        commits = desk.commits()
+        if not kill_after(desk, number):
+            break
+        now = desk.unit_text()
+        newest = summaries(desk)[0]
+        run = str(newest["id"])
+        events = [json.loads(line) for line in (desk.state / "console/runs" / run / "events.jsonl").open()]
+        assert events[-1]["seq"] == number
+        made = [e["change"] for e in events if e["type"] == "change.made" and e["kind"] == "file"]
+        intended = [e["change"] for e in events if e["type"] == "change.intended" and e["kind"] == "file"]
+        whole = {before} | {after_of(before, change) for change in intended}
+        assert now in whole, f"after event {number} the unit file is neither the old nor the new one"
+        if made:
+            assert now != before
+        assert not newest["alive"]
+        proven = any(e["type"] == "service.verified" for e in events)
+        assert ("verified" in json.dumps(newest["outcomes"])) <= proven
+        closed = desk.run("recover")
+        assert closed.returncode == 0, closed.stderr
+        began = any(e["type"] == "target.started" for e in events)
+        committed = any(e["type"] == "record.committed" for e in events)
+        assert desk.commits() == commits + (1 if began else 0), (number, closed.stdout, closed.stderr, committed)
+        again = desk.run("recover")
+        assert again.returncode == 0
+        assert desk.commits() == commits + (1 if began else 0), "recover commits once"
+        if began:
+            outcome = desk.git("log", "-1", "--format=%(trailers:key=Outcome,valueonly)").strip()
+            unchanged = {"failed-unchanged", "aborted-unchanged"}
+            assert (outcome == "verified") <= proven
+            assert (outcome in unchanged) == (now == before), (number, outcome)
+        if now != before or desk.show("ActiveState")["ActiveState"] != "active":
+            desk.put_back(before)
+    assert number > 40
+
+
+def after_of(before: str, change: dict[str, object]) -> str:
+    from console.schema.splice import apply
+
+    return apply(before.encode(), FileChange.model_validate(change).splices).decode()
