@@ -109,7 +109,7 @@ def summarise(directory: RunDirectory) -> RunSummary:
     try:
         log = read_log(directory.events_path, without=_NOT_NEEDED)
         state = fold(log.events)
-        damaged = f"{log.garbage} lines of its log cannot be read" if log.garbage else ""
+        damaged = f"lines torn or damaged in its log: {log.garbage}" if log.garbage else ""
     except StateError as error:
         damaged = "" if alive else error.message
     started, finished = state.started, state.finished

@@ -33,6 +33,7 @@ class ControlSocket:
         self._handle = handle
         self._server: asyncio.Server | None = None
         self._clients: set[asyncio.Task[None]] = set()
+        self._closed = False
         self.path: Path | None = None
 
     async def start(self) -> None:
@@ -52,6 +53,7 @@ class ControlSocket:
 
     async def close(self) -> None:
         """Stop serving and take the socket away."""
+        self._closed = True
         if self._server is not None:
             self._server.close()
         for task in tuple(self._clients):
@@ -67,7 +69,8 @@ class ControlSocket:
         assert task is not None
         self._clients.add(task)
         try:
-            if len(self._clients) > CLIENTS or not _same_user(writer):
+            # A client accepted just before `close` gets its turn only after it.
+            if self._closed or len(self._clients) > CLIENTS or not _same_user(writer):
                 return
             while True:
                 try:

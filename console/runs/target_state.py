@@ -353,9 +353,9 @@ class TargetState:
             change.backup = event.backup or change.backup
         else:
             change.state, change.undone, change.how = "undone", event.seq, event.how
-            if self.purpose == "rollback" and event.how != NOT_MADE:
-                # The change was made by the run that is rolled back; this one made its undoing.
-                change.was_made, change.made = True, change.made or event.seq
+            if event.how != NOT_MADE and not change.was_made:
+                # Nobody saw it made: the run that is rolled back made it, or a connection died on it.
+                change.was_made, change.made = True, change.intended or event.seq
 
 
 def _went_well(step: StepState) -> bool:
