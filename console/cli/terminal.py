@@ -17,4 +17,4 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     path = inventory_path(arguments)
     from console.tui.app import run_app
 
-    return run_app(path)
+    return run_app(path, output.redactor)

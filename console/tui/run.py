@@ -1,0 +1,255 @@
+"""A run as it goes on, followed from its directory; leaving this screen, or the program, does not touch it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import ClassVar
+
+from textual import events
+from textual.binding import BindingType
+from textual.containers import VerticalScroll
+from textual.widget import Widget
+from textual.widgets import Log, Static
+
+from console.clock import SystemClock, stamp
+from console.errors import StateError
+from console.runs.directory import RunDirectory
+from console.runs.log import follow
+from console.runs.state import RunState
+from console.schema.events import Event, LogLine, StepFinished, StepProgress
+from console.schema.plan import Plan
+from console.tui.actions import bindings
+from console.tui.frame import FrameScreen
+from console.tui.session import Session
+from console.tui.start import Started
+from console.tui.steps import since, step_lines, word_of
+from console.tui.stop import StopScreen, tell_run
+from console.untrusted import one_line
+from console.views.cells import wrap
+from console.views.final import final_lines
+from console.views.run import Narration
+from console.views.standing import left_where
+
+FLUSH_S = 0.1
+EVENTS_AT_ONCE = 200
+LOG_LINES = 2000
+# Lines of a terminal below which the end of a run takes the place of its log.
+LOW = 30
+
+
+class RunScreen(FrameScreen):
+    """Steps above, what the engine and the host say below; at the end the outcome and the commands to go on.
+
+    Either a run just started, whose id is learned from its output, or one of this machine by its directory.
+    """
+
+    NAME: ClassVar[str] = "run"
+    BINDINGS: ClassVar[list[BindingType]] = bindings("run")
+
+    def __init__(self, session: Session, *, started: Started | None = None, run_id: str = "") -> None:
+        super().__init__(session)
+        self.started = started
+        self.directory = RunDirectory(session.base / run_id) if run_id else None
+        self.narration = Narration()
+        self.pending: list[str] = []
+        self.dirty = True
+        self.all_read = False
+        self.at_tail = True
+        self.plan: Plan | None = None
+
+    @property
+    def state(self) -> RunState:
+        return self.narration.state
+
+    def body(self) -> Iterable[Widget]:
+        yield Static(id="status")
+        with VerticalScroll(id="steps", can_focus=False):
+            yield Static(id="lines")
+        yield Log(id="log", max_lines=LOG_LINES, auto_scroll=False)
+        with VerticalScroll(id="end"):
+            yield Static(id="final")
+
+    def on_mount(self) -> None:
+        self.narration.width = self.room
+        super().on_mount()
+        self.query_one("#log").focus()
+        self.set_interval(FLUSH_S, self._flush)
+        self._follow()
+        self._flush()
+
+    def on_key(self, event: events.Key) -> None:
+        """Scrolling up stays there; End follows again."""
+        if event.key in ("up", "pageup", "home"):
+            self.at_tail = False
+        elif event.key == "end":
+            self.at_tail = True
+
+    def on_mouse_scroll_up(self) -> None:
+        self.at_tail = False
+
+    def on_resize(self) -> None:
+        super().on_resize()
+        self.narration.width = self.room
+        self.set_class(self.app.size.height < LOW, "-low")
+        self.dirty = True
+
+    def off(self) -> set[str]:
+        return set() if self._alive() else {"stop"}
+
+    # -- following --------------------------------------------------------------------------------------------------
+
+    def _follow(self) -> None:
+        if self.directory is not None:
+            self.session.followed.add(self.directory.run_id)
+            self.run_worker(self._read(self.directory), group="follow", exclusive=True, exit_on_error=False)
+
+    async def _read(self, directory: RunDirectory) -> None:
+        """Only reads: this may be cancelled at any time and nothing is lost."""
+        count = 0
+        async for event in follow(directory.events_path, directory.alive, SystemClock()):
+            self.take(event)
+            count += 1
+            if count % EVENTS_AT_ONCE == 0:
+                await asyncio.sleep(0)  # a long log must not freeze the keys
+        self.all_read = True
+        self.dirty = True
+
+    def take(self, event: Event) -> None:
+        """Fold one event, and keep what the log shows of it; the steps have a place of their own."""
+        said = [line.text for line in self.narration.tell(event)]
+        if isinstance(event, LogLine) and not said:
+            said = wrap(f"| {one_line(event.text)}", self.narration.width, rest="    ")
+        if not isinstance(event, StepFinished | StepProgress):
+            self.pending.extend(said)
+        self.dirty = True
+
+    def _alive(self) -> bool:
+        if self.directory is not None:
+            return self.state.finished is None and self.directory.alive()
+        return self.started is not None and self.started.exit_code is None
+
+    # -- showing ----------------------------------------------------------------------------------------------------
+
+    def _flush(self) -> None:
+        """Ten times a second at most, whatever comes in: a line at a time would start a thread each."""
+        if self.started is not None:
+            self.started.look()
+            if self.directory is None and self.started.run_id:
+                self.directory = RunDirectory(self.session.base / self.started.run_id)
+                self._follow()
+        log = self.query_one("#log", Log)
+        if self.pending:
+            batch, self.pending = self.pending, []
+            log.write_lines([self.session.safe(line) for line in batch])
+        if self.at_tail and log.scroll_offset.y < log.max_scroll_y:
+            # textual: a Log whose box got smaller no longer counts as being at its end.
+            log.scroll_end(animate=False)
+        now = stamp(SystemClock().now())
+        self._show_status(now)
+        if self.dirty or self._alive():
+            self.dirty = False
+            self._show_steps(now)
+            self._show_end()
+
+    _shown: tuple[object, ...] = ()
+
+    def _show_status(self, now: str) -> None:
+        alive = self._alive()
+        name = self.directory.run_id if self.directory else "not begun yet"
+        started = self.state.started
+        end = self.state.finished.ts if self.state.finished else now if alive else self.state.last_at
+        elapsed = int(since(started.ts, end)) if started else 0
+        word = self._word(alive=alive)
+        shown = (name, word, elapsed, self.app.size)
+        if shown == self._shown:
+            return
+        self._shown = shown
+        what = f"{started.runbook} {', '.join(started.targets)}" if started else ""
+        self.show_title(f"Run {what}", word)
+        self.query_one("#status", Static).update(self.say(f" {name}  elapsed {clock_text(elapsed)}{self._aside()}"))
+        self.show_keys()
+
+    def _word(self, *, alive: bool) -> str:
+        if self.directory is not None:
+            # Its last event may still be on its way to us when its process has gone.
+            return word_of(self.state, alive=alive or not self.all_read)
+        return "STARTING" if alive else "DID NOT BEGIN"
+
+    def _speed(self) -> float:
+        """How much faster than life the clock of a simulated host is; its steps are measured with it."""
+        known = {target.name: target.host.speed for target in self.session.inventory.targets()}
+        return max((known.get(name, 1.0) for name in self.state.targets), default=1.0)
+
+    def _aside(self) -> str:
+        """Connection and lock, where they are worth a word."""
+        said = [f"simulated, clock {self._speed():g}x"] if self._speed() != 1.0 else []
+        for target in self.state.targets.values():
+            if target.connection is not None and target.connection.state in ("lost", "reconnecting"):
+                said.append(f"connection {target.connection.state}")
+            if target.lock is not None and target.lock.state != "released" and self.state.finished is None:
+                said.append(f"lock {target.lock.state}")
+        return "".join(f"   {text}" for text in dict.fromkeys(said))
+
+    def _show_steps(self, now: str) -> None:
+        lines, present = step_lines(self.state, self.room, now, speed=self._speed())
+        self.query_one("#lines", Static).update(self.say("\n".join(lines) or "looking…"))
+        box = self.query_one("#steps", VerticalScroll)
+        if present >= box.scroll_offset.y + box.size.height - 1 or present < box.scroll_offset.y:
+            box.scroll_to(y=max(0, present - box.size.height + 3), animate=False)
+
+    def _show_end(self) -> None:
+        """What stands at the end of a run: outcome, exit code, record, commit, next commands."""
+        said = self.end_lines()
+        self.set_class(bool(said), "-ended")
+        self.query_one("#final", Static).update(self.say("\n".join(said)))
+
+    def end_lines(self) -> list[str]:
+        if self.state.finished is not None:
+            return final_lines(self.state, self.room)
+        if self._alive() or not (self.all_read or self.directory is None):
+            return []
+        if self.directory is None:
+            code = self.started.exit_code if self.started else None
+            complaint = self.started.complaint() if self.started else ""
+            return [f"the run did not begin: exit {code}", *complaint.splitlines()]
+        run = self.state.run or self.directory.run_id
+        gone = ["the process of this run is gone; what it left, as its log proves:"]
+        return [*gone, *left_where(self.state, self.room), "next: console recover", f"      console resume {run}"]
+
+    # -- what can be done here --------------------------------------------------------------------------------------
+
+    def action_stop(self) -> None:
+        if not self._alive() or self.directory is None:
+            self.app.notify("this run does not go on: there is nothing to stop", markup=False)
+            return
+        if self.plan is None:
+            self.plan = self._read_plan()
+        self.app.push_screen(StopScreen(self.session, self.state, self.plan), self._chosen)
+
+    def _read_plan(self) -> Plan | None:
+        try:
+            plans = self.directory.read_plan().plans if self.directory else ()
+        except StateError:
+            return None
+        return plans[0] if len(plans) == 1 else None
+
+    def _chosen(self, choice: str | None) -> None:
+        if choice is not None:
+            self.run_worker(self._tell(choice), group="tell", exit_on_error=False)
+
+    async def _tell(self, choice: str) -> None:
+        said = await tell_run(self.state.run, choice, self.session.environment)
+        self.app.notify(self.session.safe(said), markup=False)
+
+    def action_runs(self) -> None:
+        from console.tui.runs import RunsScreen  # the list opens runs, and a run opens the list
+
+        self.app.switch_screen(RunsScreen(self.session))
+
+
+def clock_text(seconds: int) -> str:
+    """`0:07`, `12:05`, `1:02:03`."""
+    hours, rest = divmod(seconds, 3600)
+    minutes, left = divmod(rest, 60)
+    return f"{hours}:{minutes:02d}:{left:02d}" if hours else f"{minutes}:{left:02d}"

@@ -1,0 +1,114 @@
+"""Starting `console run` as a process of its own, which outlives this one, and learning its run's id."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+from console.clock import SystemClock, ulid
+from console.errors import StateError
+from console.planning.saved import save_plan
+from console.runs.directory import base_folder, private_folder
+from console.runs.log import parse_line
+from console.schema.events import RunStarted
+from console.schema.hosts import Inventory
+from console.schema.plan import Plan
+from console.schema.runbook import Runbook
+
+COMPLAINT_BYTES = 8192
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What a person confirmed: exactly this plan."""
+
+    runbook: Runbook
+    inventory: Inventory
+    plan: Plan
+    reason: str = ""
+    accept_pending: bool = False
+
+
+@dataclass
+class Started:
+    """A run's process. Its output goes to files without a name, so nothing is left of them when both have ended."""
+
+    process: subprocess.Popen[bytes]
+    events: IO[bytes]
+    complaints: IO[bytes]
+    plan_path: Path | None = None
+    run_id: str = ""
+    _read: bytes = field(default=b"", repr=False)
+
+    def look(self) -> None:
+        """Learn the run's id as soon as it says it, and reap its process when it has ended."""
+        ended = self.process.poll() is not None
+        if not self.run_id:
+            # pread: the position of the file is shared with the process that writes there.
+            self._read += os.pread(self.events.fileno(), 64 * 1024, len(self._read))
+            line, newline, _ = self._read.partition(b"\n")
+            event = parse_line(line) if newline else None
+            if isinstance(event, RunStarted):
+                self.run_id = event.run
+        if self.plan_path is not None and (ended or self.run_id):
+            self.plan_path.unlink(missing_ok=True)
+            self.plan_path = None
+
+    @property
+    def exit_code(self) -> int | None:
+        """None while it goes on."""
+        return self.process.returncode
+
+    def complaint(self) -> str:
+        """What it wrote to stderr: why it did not begin."""
+        return os.pread(self.complaints.fileno(), COMPLAINT_BYTES, 0).decode("utf-8", "replace")
+
+
+def start_run(wish: Wish, environment: Mapping[str, str]) -> Started:
+    """Keep the plan, and start a process that carries out exactly that (exit 8 when the host has changed since).
+
+    In a session of its own, without our terminal: closing the lid or the window does not reach it. Raises StateError.
+    """
+    plan_id = ulid(SystemClock().now(), secrets.token_bytes(10))
+    path = base_folder(environment).parent / "plans" / f"{plan_id}.json"
+    try:
+        private_folder(path.parent)
+    except OSError as error:
+        raise StateError(f"cannot write: {error.strerror or error}", where=str(path.parent)) from error
+    save_plan(path, wish.runbook, wish.inventory, [wish.plan], plan_id)
+    words = [sys.executable, "-m", "console", "run", "--plan", str(path), "--yes", "--json"]
+    words += ["--reason", wish.reason] if wish.reason else []
+    words += ["--accept-pending"] if wish.accept_pending else []
+    events, complaints = tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115 - both outlive this call
+    try:
+        process = subprocess.Popen(
+            words,
+            stdin=subprocess.DEVNULL,
+            stdout=events,
+            stderr=complaints,
+            env=dict(environment),
+            start_new_session=True,
+        )
+    except OSError as error:
+        path.unlink(missing_ok=True)
+        raise StateError(f"cannot start the run: {error.strerror or error}", where=sys.executable) from error
+    return Started(process, events, complaints, path)
+
+
+def command_line(
+    runbook: Runbook, target: str, given: Mapping[str, str], *, verb: str = "run", accept_pending: bool = False
+) -> str:
+    """The same on the command line."""
+    words = ["console", verb, runbook.path, target]
+    for name, value in given.items():
+        words += ["--set", f"{name}={value}"]
+    words += ["--accept-pending"] if accept_pending else []
+    return shlex.join(words)
