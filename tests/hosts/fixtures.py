@@ -14,6 +14,7 @@ from tests.hosts.host import Host
 missing = functools.cache(why_not)
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     # One worker has all of them, and so one fleet: their timings are of a machine that does nothing else.
     for item in items:
