@@ -23,7 +23,7 @@ def runs_table(found: Sequence[RunSummary], *, with_next: bool = False, width: i
     """One row a target, newest run first; with `with_next` also why a run is open and the commands to settle it."""
     rows = {summary.id: _run_rows(summary) for summary in found}
     everything = [row for run in rows.values() for row in run]
-    head, *aligned = table(("run", "started", "runbook", "target", "outcome"), everything, width, whole=(0, 1))
+    head, *aligned = table(("run", "started", "runbook", "target", "outcome"), everything, width, whole=(0, 1, 4))
     said = [head]
     for summary in found:
         said += aligned[: len(rows[summary.id])]
@@ -47,7 +47,7 @@ def _run_rows(summary: RunSummary) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = []
     for index, name in enumerate(names):
         outcome = "running" if summary.alive else summary.outcomes.get(name, "not begun")
-        head = (summary.id[:SHORT_ID], day(summary.started), what) if index == 0 else ("", "", "")
+        head = (summary.id[:SHORT_ID], day(summary.started)[5:], what) if index == 0 else ("", "", "")
         rows.append((*head, name, outcome))
     return rows
 
