@@ -21,7 +21,8 @@ import asyncssh
 
 from .answers import Answer
 from .control import ask
-from .layout import LabService, Layout, Shape, build, environment, read_services, write_access
+from .furnish import build, environment, write_access
+from .layout import LabService, Layout, Shape, read_services
 from .simulator.faults import write_fault
 from .sweep import sweep
 
@@ -254,6 +255,8 @@ def launch(folder: Path, shape: Shape, *, detached: bool) -> Lab:
         if process.poll() is not None or time.monotonic() > end:
             process.kill()
             process.wait()
+            if process.stdin is not None:
+                process.stdin.close()
             raise LabError("the lab did not start: " + (layout.state / "daemon.log").read_text(errors="replace"))
         time.sleep(0.01)
     lab = opened(folder)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import signal
 import time
 
-from .service import Main, Service, seconds
+from .service import Service
 from .supervisor import Supervisor
 from .unit_files import Command
+from .unit_state import Main, seconds
 
 
 def show(supervisor: Supervisor, service: Service) -> dict[str, str]:

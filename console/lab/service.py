@@ -5,17 +5,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import re
 import signal
 import subprocess
 import time
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from .journal import Journal, Stream
 from .unit_files import Unit, UnitError, expand, read_environment_file
+from .unit_state import Main, State, moment, seconds
 
 CLEAN_SIGNALS = {signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGPIPE}
 EXEC_FAILED = 203
@@ -29,46 +28,6 @@ EXIT_NAMES = {
     6: "NOTCONFIGURED",
     7: "NOTRUNNING",
 }
-
-
-@dataclass
-class Main:
-    """The unit's main process, running or the last one. Times: wall and monotonic microseconds, 0 = never."""
-
-    pid: int = 0
-    started: tuple[int, int] = (0, 0)
-    ended: tuple[int, int] = (0, 0)
-    code: int = 0  # 1 exited, 2 killed, as CLD_EXITED and CLD_KILLED
-    status: int = 0
-
-
-@dataclass
-class State:
-    active: str = "inactive"
-    sub: str = "dead"
-    result: str = "success"
-    main_pid: int = 0
-    invocation: str = ""
-    restarts: int = 0
-    job: int = 0
-    active_since: tuple[int, int] = (0, 0)
-    inactive_since: tuple[int, int] = (0, 0)
-    changed: tuple[int, int] = (0, 0)
-    main: Main = field(default_factory=Main)
-
-
-def moment() -> tuple[int, int]:
-    return time.time_ns() // 1000, time.monotonic_ns() // 1000
-
-
-def seconds(text: str, default: float) -> float:
-    """A systemd time span; `infinity` is a long time."""
-    if not text:
-        return default
-    if text == "infinity":
-        return 1e9
-    units = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "": 1.0}
-    return sum(float(number) * units.get(unit, 1.0) for number, unit in re.findall(r"([\d.]+)\s*([a-z]*)", text))
 
 
 class Service:
@@ -237,6 +196,7 @@ class Service:
         }
         stream = Stream(self.journal, fields)
         os.set_blocking(stream_fd, False)
+        open_fds = {stream_fd}
 
         def readable() -> None:
             try:
@@ -249,14 +209,16 @@ class Service:
             stream.close()
             loop.remove_reader(stream_fd)
             os.close(stream_fd)
+            open_fds.clear()
 
         pid_fd = os.pidfd_open(process.pid)
 
         def ended() -> None:
             loop.remove_reader(pid_fd)
             os.close(pid_fd)
-            with contextlib.suppress(OSError, ValueError):
-                while data := os.read(stream_fd, 65536):
+            with contextlib.suppress(BlockingIOError):
+                # Its last words come before the news of its end. A closed pipe's number may be another's.
+                while open_fds and (data := os.read(stream_fd, 65536)):
                     stream.feed(data)
             self.main_ended(process)
 

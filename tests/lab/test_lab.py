@@ -14,10 +14,9 @@ from pathlib import Path
 import pytest
 
 from console.lab.__main__ import main
+from console.lab.furnish import environment
 from console.lab.lab import Lab, LabError, alive, opened, stop_detached
 from console.lab.sweep import processes
-
-ROOT = Path(__file__).parents[2]
 
 
 def everything(lab: Lab) -> list[int]:
@@ -101,7 +100,7 @@ def test_nothing_is_left_when_somebody_is_killed(tmp_path: Path, victim: str) ->
     owner = subprocess.Popen(
         [sys.executable, "-c", script, str(tmp_path / "lab")],
         stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env=environment(),
     )
     assert owner.stdout is not None
     try:
@@ -124,7 +123,7 @@ def test_a_detached_lab_outlives_its_starter(tmp_path: Path, capsys: pytest.Capt
     )
     done = subprocess.run(
         [sys.executable, "-c", code],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env=environment(),
         capture_output=True,
         text=True,
         check=True,

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from console.lab.properties import show, span
-from console.lab.service import Service, seconds
+from console.lab.service import Service
 from console.lab.supervisor import Supervisor
+from console.lab.unit_state import seconds
 
 NAME = "a.service"
 
