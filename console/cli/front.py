@@ -162,9 +162,9 @@ class Front:
     async def _ask(self, question: Question, descriptor: int, stop: asyncio.Future[None]) -> tuple[str, str]:
         if self.screen is not None:
             self.screen.clear()
-        discard_typed(descriptor)
         self.output.note("\n".join(question_lines(question, self.narration.width)))
         for _ in range(TRIES):
+            discard_typed(descriptor)
             self.output.prompt(f"{prompt_text(question)} ")
             reading: asyncio.Future[str | None] = asyncio.ensure_future(read_line(descriptor))
             either: set[asyncio.Future[Any]] = {reading, stop}

@@ -6,15 +6,19 @@ import argparse
 import asyncio
 import os
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from console.cli.inventory import inventory, inventory_path
 from console.cli.output import Output
-from console.errors import InvalidFileError, UsageError
-from console.schema.hosts import Host, Inventory, Target, load_inventory
+from console.errors import HostKeyChangedError, InvalidFileError, UsageError
+from console.schema.hosts import Inventory, Target, load_inventory
 from console.schema.names import NAME
 from console.schema.toml_file import validate
+
+if TYPE_CHECKING:
+    from console.remote.known_hosts import HostKey
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -35,7 +39,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     adding.add_argument("--api-key-env", help="the variable of your environment that holds the key")
     trusting = commands.add_parser("trust", help="show a host's keys and pin them")
     trusting.add_argument("host", metavar="HOST")
-    trusting.add_argument("--yes", action="store_true", help="pin without asking; compare the fingerprints elsewhere first")
+    trusting.add_argument(
+        "--yes", action="store_true", help="pin without asking; compare the fingerprints elsewhere first"
+    )
 
 
 def run(arguments: argparse.Namespace, output: Output) -> int:
@@ -84,7 +90,9 @@ def add_host(arguments: argparse.Namespace, output: Output) -> int:
     after = tomlkit.dumps(document)
     # tomlkit can write something else than was asked for (tomlkit#555, #545): read it back and compare.
     if tomllib.loads(after) != wanted:
-        raise InvalidFileError("the file cannot be edited without changing its meaning: add the host by hand", where=str(path))
+        raise InvalidFileError(
+            "the file cannot be edited without changing its meaning: add the host by hand", where=str(path)
+        )
     path.parent.mkdir(parents=True, exist_ok=True)
     write_durably(path, after.encode(), mode=path.stat().st_mode & 0o777 if path.exists() else 0o644)
     output.data(f"{path}: {host_name}/{service_name} added")
@@ -120,39 +128,49 @@ def _wanted(
 def trust(arguments: argparse.Namespace, output: Output) -> int:
     """Show what the host offers and pin it, once a person has said so."""
     from console.remote.known_hosts import pin
-    from console.remote.ssh import Connections
 
     hosts = inventory(arguments)
     if arguments.host not in hosts.hosts:
         hosts.target(arguments.host)  # raises with the nearest name
     target = any_target(hosts, arguments.host)
-    keys = asyncio.run(Connections(os.environ).scan(target))
+    keys, path, standing = asyncio.run(_scan(target))
     for key in keys:
-        output.data(f"{target.address}  {key.kind}  {key.fingerprint}  {key.standing}")
-    fresh = [key for key in keys if key.standing == "unknown"]
-    if any(key.standing == "changed" for key in keys):
-        raise UsageError(
+        output.data(f"{target.address}  {key.kind}  {key.fingerprint}  {standing[key.fingerprint]}")
+    if "changed" in standing.values():
+        raise HostKeyChangedError(
             f"{target.address} shows another key than the one pinned: somebody may be in between",
-            hint=f"if the host was really reinstalled: ssh-keygen -R {target.address}, then trust it again",
+            where=target.host_name,
+            hint=f"if the host was really installed anew: ssh-keygen -f {path} -R {target.address}, then trust it again",
         )
+    fresh = [key for key in keys if standing[key.fingerprint] == "unknown"]
     if not fresh:
-        output.note("all of them are pinned already")
+        output.note(f"all of them are pinned in {path}")
         return 0
     if not arguments.yes and not _agreed(output):
-        output.note("nothing was pinned")
+        output.note("nothing was pinned; compare the fingerprints with what the host's owner says")
         return 1
-    path = pin(target, fresh)
+    pin(path, [key.line for key in fresh])
     output.note(f"pinned in {path}")
     return 0
 
 
+async def _scan(target: Target) -> tuple[list[HostKey], Path, Mapping[str, str]]:
+    from console.remote.ssh import Connections
+
+    connections = Connections(os.environ)
+    try:
+        keys = await connections.scan(target)
+        return keys, *connections.standing(target, keys)
+    finally:
+        await connections.aclose()
+
+
 def any_target(hosts: Inventory, name: str) -> Target:
     """A target of the host; which service does not matter for its keys."""
-    host: Host = hosts.hosts[name]
     for target in hosts.targets():
         if target.host_name == name:
             return target
-    raise UsageError(f"host {name} has no service in the inventory", hint=f"console hosts add {name}/SERVICE … ({host.address})")
+    raise UsageError(f"host {name} has no service in the inventory", hint=f"console hosts add {name}/SERVICE …")
 
 
 def _agreed(output: Output) -> bool:

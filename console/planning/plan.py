@@ -156,7 +156,7 @@ def _plan_step(
     else:
         title = step.title(context.target)
         try:
-            skipped, made = _propose(draft, step, step_id, context)
+            skipped, made = _propose(draft, step, step_id, table.timeout, context)
         except ConsoleError as error:
             error.where = error.where or context.target.name
             raise
@@ -176,7 +176,9 @@ def _plan_step(
     )
 
 
-def _propose(draft: Draft, step: Step, step_id: str, context: Context) -> tuple[str, list[str]]:
+def _propose(
+    draft: Draft, step: Step, step_id: str, timeout_s: float | None, context: Context
+) -> tuple[str, list[str]]:
     """Ask a step for its changes; returns why it is skipped, and the ids of its changes."""
     look = Look(
         target=context.target,
@@ -185,6 +187,7 @@ def _propose(draft: Draft, step: Step, step_id: str, context: Context) -> tuple[
         unit=draft.unit,
         step_id=step_id,
         change_id=draft.next_id(),
+        timeout_s=timeout_s,
         edited=bool(draft.open_edits or draft.edits),
         reload_due=draft.reload_due,
         restart_due=draft.restart_due,

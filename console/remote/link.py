@@ -23,19 +23,40 @@ OnConnection = Callable[[str, str], None]
 
 
 class Link:
-    """Keeps a connection. `say(state, message)` hears connected · lost · reconnecting · closed."""
+    """Keeps a connection for all who joined. They hear (state, message): connected · lost · reconnecting · closed."""
 
-    def __init__(self, target: Target, connections: Connections, clock: Clock, say: OnConnection | None) -> None:
+    def __init__(self, target: Target, connections: Connections, clock: Clock) -> None:
         self.target = target
         self.connections = connections
         self.clock = clock
-        self.say: OnConnection = say or (lambda _state, _message: None)
         self.opened: Opened | None = None
         self.generation = 0
         self._opening = asyncio.Lock()
         self._sessions = asyncio.Semaphore(SESSIONS_AT_ONCE)
         self._watchers: set[asyncio.Task[None]] = set()
         self._closed = False
+        self._users = 0
+        self._listeners: list[OnConnection] = []
+
+    async def join(self, listener: OnConnection | None) -> None:
+        """One more user, who calls aclose once. Raises ConnectError when there is no connection."""
+        self._users += 1
+        there = self.alive
+        if not there:
+            self._hear(listener)
+            await self.connection()
+            return
+        self._hear(listener)
+        if listener is not None:
+            listener("connected", self._greeting("shared, "))
+
+    def _hear(self, listener: OnConnection | None) -> None:
+        if listener is not None:
+            self._listeners.append(listener)
+
+    def say(self, state: str, message: str) -> None:
+        for listener in self._listeners:
+            listener(state, message)
 
     @property
     def alive(self) -> bool:
@@ -83,7 +104,13 @@ class Link:
             yield await self.connection()
 
     async def aclose(self) -> None:
+        """One user less; the last one closes."""
+        self._users -= 1
+        if self._users > 0:
+            return
         self._closed = True
+        if self.connections.links.get(self.target.host_name) is self:
+            del self.connections.links[self.target.host_name]
         if self.opened is not None and not self.opened.lost.is_set():
             self.opened.connection.close()
             with contextlib.suppress(asyncssh.Error, OSError, TimeoutError):
@@ -97,12 +124,21 @@ class Link:
         again = self.opened is not None
         self.opened = opened = await self.connections.open(self.target)
         self.generation += 1
-        self.say("connected", ("again, " if again else "") + "; ".join((opened.auth, *opened.warnings)))
+        self.say("connected", self._greeting("again, " if again else ""))
         watcher = asyncio.create_task(self._watch(opened))
         self._watchers.add(watcher)
         watcher.add_done_callback(self._watchers.discard)
+
+    def _greeting(self, how: str) -> str:
+        assert self.opened is not None
+        return how + "; ".join((self.opened.auth, *self.opened.warnings))
 
     async def _watch(self, opened: Opened) -> None:
         await opened.lost.wait()
         if not self._closed:
             self.say("lost", f"the connection to {self.target.host_name} is gone")
+
+
+def shared_link(target: Target, connections: Connections, clock: Clock) -> Link:
+    """The host's link: two services of one host share its connection."""
+    return connections.links.setdefault(target.host_name, Link(target, connections, clock))

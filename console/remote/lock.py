@@ -18,6 +18,8 @@ from console.untrusted import decode, one_line
 HEARTBEAT_S = 2.0
 TAKING_TIMEOUT_S = 30.0
 RELEASE_TIMEOUT_S = 3.0
+# After a lost connection the host may hold our own lock until it has missed our heartbeats.
+OWN_LOCK_S = 10.0
 TAKEN = 74  # exit status of act_lock.sh when another process holds it
 
 
@@ -67,10 +69,10 @@ class LockHold:
             await self._leave.aclose()
 
 
-async def settle(process: asyncssh.SSHClientProcess[bytes], mark: str, *, where: str) -> None:
-    """Read until the host says that the lock is held.
+async def settle(process: asyncssh.SSHClientProcess[bytes], mark: str, *, where: str) -> Mapping[str, str] | None:
+    """Read until the host says that the lock is held: None; or by whom else, as its document says.
 
-    Raises LockHeldError naming the holder, RefusedError when the host cannot lock, ConnectionLostError for silence.
+    Raises RefusedError when the host cannot lock, ConnectionLostError for silence.
     """
     said = bytearray()
     held = f"\n{mark} held\n".encode()
@@ -82,7 +84,7 @@ async def settle(process: asyncssh.SSHClientProcess[bytes], mark: str, *, where:
                     break
                 said += chunk
             else:
-                return
+                return None
             await process.wait_closed()
             complaint = one_line(decode(await process.stderr.read()), 300)
     except TimeoutError:
@@ -93,7 +95,7 @@ async def settle(process: asyncssh.SSHClientProcess[bytes], mark: str, *, where:
     if process.exit_status is None:
         raise ConnectionLostError("the connection died while the lock was taken", where=where)
     if process.exit_status == TAKEN:
-        raise held_by(read_document(cut(bytes(said), mark).get("holder", b"")), where=where)
+        return read_document(cut(bytes(said), mark).get("holder", b""))
     raise RefusedError(
         f"the lock cannot be taken: {complaint or f'exit status {process.exit_status}'}",
         where=where,
@@ -105,7 +107,7 @@ def read_document(text: bytes) -> Mapping[str, str]:
     """The JSON in a lock file, as far as it is one."""
     try:
         document: Any = json.loads(decode(text).strip() or "{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     if not isinstance(document, dict):
         return {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import contextlib
 import json
@@ -17,8 +18,8 @@ from console.engines.base import Reply, Request
 from console.errors import ConnectionLostError, InternalError, LockHeldError, RefusedError, SudoError, UnreachableError
 from console.remote.exchange import Exchange
 from console.remote.http import Forward, api_key
-from console.remote.link import Link, OnConnection
-from console.remote.lock import LockHold, settle
+from console.remote.link import Link, OnConnection, shared_link
+from console.remote.lock import OWN_LOCK_S, LockHold, held_by, settle
 from console.remote.scripts import SHELL, Output, render
 from console.remote.ssh import Connections
 from console.schema.hosts import Target
@@ -47,16 +48,14 @@ class Reader:
         *,
         redactor: Redactor,
         clock: Clock,
-        environment: Mapping[str, str],
-        key: str | None,
+        forward: Forward,
     ) -> None:
         self.target = target
         self.redactor = redactor
         self.clock = clock
         self._link = link
-        self._environment = environment
-        self._key = key
-        self._forward = Forward(link, target.service, clock, key)
+        self._forward = forward
+        self._known_generation = link.generation
 
     @property
     def auth(self) -> str:
@@ -76,6 +75,11 @@ class Reader:
     def generation(self) -> int:
         """Grows with each connection that was opened; a lock taken under another one is gone."""
         return self._link.generation
+
+    def regained(self) -> bool:
+        """Whether the connection was opened again since this was last asked: locks of before are gone."""
+        before, self._known_generation = self._known_generation, self._link.generation
+        return self._known_generation != before
 
     async def look(self, script: str, *args: str, timeout_s: float = 30.0, patience_s: float = 0.0) -> Output:
         """Run a `look_*.sh`, which changes nothing; send it again over a new connection for `patience_s`.
@@ -130,14 +134,7 @@ class Reader:
 
     def writer(self) -> Remote:
         """The same host over the same connection, with the right to act."""
-        return Remote(
-            self._link,
-            self.target,
-            redactor=self.redactor,
-            clock=self.clock,
-            environment=self._environment,
-            key=self._key,
-        )
+        return Remote(self._link, self.target, redactor=self.redactor, clock=self.clock, forward=self._forward)
 
     @property
     def lock_file(self) -> str:
@@ -193,15 +190,27 @@ class Remote(Reader):
         body = {**document, "run": run, "since": document.get("since") or stamp(self.clock.now()), "pid": os.getpid()}
         encoded = base64.b64encode((json.dumps(body) + "\n").encode()).decode()
         args = (self.target.host.runtime_folder, self.lock_file, encoded)
+        script = self._render("act_lock.sh", args, mark, keep_stdin=True)
+        deadline = asyncio.get_running_loop().time() + OWN_LOCK_S
+        while True:
+            held = await self._try_lock(script, mark)
+            if isinstance(held, LockHold):
+                return held
+            if held.get("run") != run or asyncio.get_running_loop().time() >= deadline:
+                raise held_by(held, where=self.target.name)
+
+    async def _try_lock(self, script: bytes, mark: str) -> LockHold | Mapping[str, str]:
+        """The lock, or who has it."""
         async with contextlib.AsyncExitStack() as stack:
             connection = await stack.enter_async_context(self._link.session())
             try:
                 process = await connection.create_process(SHELL, encoding=None, request_pty=False)
-                process.stdin.write(self._render("act_lock.sh", args, mark, keep_stdin=True))
+                stack.callback(process.close)
+                process.stdin.write(script)
             except (asyncssh.Error, OSError) as error:
                 raise UnreachableError(f"no session for the lock: {error}", where=self.target.name) from error
-            await settle(process, mark, where=self.target.name)
-            return LockHold(process, stack.pop_all())
+            holder = await settle(process, mark, where=self.target.name)
+            return LockHold(process, stack.pop_all()) if holder is None else holder
         raise AssertionError("unreachable")
 
     async def _stop(self, got: Exchange, mark: str) -> str:
@@ -253,9 +262,14 @@ async def connect_reader(
     """Log in to a target's host. Raises UsageError (2) for a key variable that is not set, before any host is asked."""
     surroundings = os.environ if environment is None else environment
     key = api_key(target.service, surroundings, redactor)
-    link = Link(target, connections or Connections(surroundings), clock, on_connection)
-    await link.connection()
-    return Reader(link, target, redactor=redactor, clock=clock, environment=surroundings, key=key)
+    link = shared_link(target, connections or Connections(surroundings), clock)
+    try:
+        await link.join(on_connection)
+    except BaseException:
+        await link.aclose()
+        raise
+    forward = Forward(link, target.service, clock, key)
+    return Reader(link, target, redactor=redactor, clock=clock, forward=forward)
 
 
 async def connect_remote(

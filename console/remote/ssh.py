@@ -6,8 +6,10 @@ import asyncio
 import random
 import socket
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 import asyncssh
 
@@ -17,6 +19,11 @@ from console.remote.keys import Keys, describe, load_keys
 from console.remote.known_hosts import SCANNED_TYPES, HostKey, KnownHosts, Offered, host_key, refusal
 from console.remote.mapping import CONNECT_EXCEPTIONS, THROTTLED, connect_error
 from console.schema.hosts import Target
+
+if TYPE_CHECKING:
+    from console.remote.link import Link
+
+Standing = Literal["pinned", "unknown", "changed"]
 
 # sshd's MaxStartups default starts to drop connections at random from the eleventh unauthenticated one on.
 UNAUTHENTICATED_AT_ONCE = 8
@@ -77,6 +84,7 @@ class Connections:
     randomness: random.Random = field(default_factory=random.SystemRandom)
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     known_hosts: KnownHosts = field(default_factory=KnownHosts)
+    links: dict[str, Link] = field(default_factory=dict)  # one a host, whatever its number of services
     _gates: dict[tuple[str, int], asyncio.Semaphore] = field(
         default_factory=lambda: defaultdict(lambda: asyncio.Semaphore(UNAUTHENTICATED_AT_ONCE))
     )
@@ -113,6 +121,22 @@ class Connections:
         if not found:
             raise UnreachableError("the host shows no key of a type we know", where=target.host_name)
         return found
+
+    def standing(self, target: Target, keys: Sequence[HostKey]) -> tuple[Path, dict[str, Standing]]:
+        """Which of the shown keys (by fingerprint) are pinned, unknown, or other than the pinned one of their type.
+
+        Also the known_hosts file that a new key of this target belongs into.
+        """
+        config = config_of(target)
+        known = self.known_hosts.load(config.known_hosts_files)
+        trusted = known.match(config.known_as, "", config.port if config.port != 22 else None)[0]
+        pinned = {key.get_fingerprint() for key in trusted}
+        kinds = {key.get_algorithm() for key in trusted}
+        found: dict[str, Standing] = {}
+        for key in keys:
+            standing: Standing = "changed" if key.kind in kinds else "unknown"
+            found[key.fingerprint] = "pinned" if key.fingerprint in pinned else standing
+        return config.known_hosts_files[0], found
 
     async def aclose(self) -> None:
         """Close the jump hosts; the connections through them end with them."""

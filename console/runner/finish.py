@@ -11,6 +11,7 @@ from console.results.record import build_record, save_record
 from console.results.repository import Repository
 from console.runner import advice, describe
 from console.runner.context import RunContext
+from console.runner.ledger import settle
 from console.runner.target_run import TargetRun
 from console.runs.state import RunState
 from console.schema.events import FactsRead, RecordCommitted, RecordSaved, TargetFinished
@@ -84,6 +85,18 @@ async def read_after(run: TargetRun) -> None:
     run.context.emit(FactsRead(target=run.target.name, when="after", facts=describe.facts(facts)))
 
 
+async def _settle_earlier(run: TargetRun, outcome: Outcome) -> None:
+    """What was open on the host before is settled by a run that is proven; what this run undid is rolled back."""
+    if run.facts is None or run.lock is None or outcome is not Outcome.VERIFIED:
+        return
+    options = run.context.options
+    still_open = [entry.run for entry in run.facts.ledger if entry.state == "open" and entry.run != run.context.run]
+    if options.purpose == "rollback":
+        await settle(run.lock.remote, run.context.run, [options.parent], "rolled-back")
+        still_open = [name for name in still_open if name != options.parent]
+    await settle(run.lock.remote, run.context.run, still_open, "settled")
+
+
 async def _free_host(run: TargetRun, outcome: Outcome) -> None:
     """Close the ledger entry, release the lock, let the connection go. A dead connection leaves the entry open."""
     try:
@@ -91,6 +104,7 @@ async def _free_host(run: TargetRun, outcome: Outcome) -> None:
             await asyncio.wait(run.logging, timeout=2.0)
         if run.ledger is not None and outcome in LEDGER_STATES and run.lock is not None and run.lock.held:
             await run.ledger.close(LEDGER_STATES[outcome])
+            await _settle_earlier(run, outcome)
     except ConsoleError as error:
         run.context.messages.append(f"{run.target.name}: the ledger entry stays open: {error.message}")
     finally:

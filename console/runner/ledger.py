@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from console.clock import stamp
@@ -99,6 +100,15 @@ class Ledger:
             self.context.run,
             encode(json.dumps(self.document(state), indent=1)),
             lock=self.context.run,
+        )
+
+
+async def settle(remote: Remote, run: str, earlier: Sequence[str], word: str) -> None:
+    """Say of earlier open entries of this unit how this run settled them."""
+    target = remote.target
+    if earlier:
+        await remote.act(
+            "act_ledger_settle.sh", target.host.state_folder, target.service.unit, word, *earlier, lock=run
         )
 
 

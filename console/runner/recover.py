@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from console.changes import kinds
 from console.clock import SystemClock, stamp
@@ -77,7 +78,7 @@ async def _close(
     log = directory.log(now=lambda: stamp(clock.now()), redactor=redactor)
     log.subscribe(state.apply)
     log.subscribe(on_event)
-    repository = repository_of(file, environment)
+    repository = repository_of(state, environment)
     try:
         for name in list(state.targets):
             plan = plans.get(name)
@@ -90,10 +91,12 @@ async def _close(
         log.close()
 
 
-def repository_of(file: PlanFile | None, environment: Mapping[str, str]) -> Repository | None:
-    if file is None or not file.results_path:
+def repository_of(state: RunState, environment: Mapping[str, str]) -> Repository | None:
+    """Where the run's records belong, as it said itself when it started."""
+    if state.started is None or not state.started.results_path:
         return None
-    return Repository(Path(file.results_path), push=file.push, environment=environment)
+    push: Literal["auto", "never"] = "never" if state.started.push == "never" else "auto"
+    return Repository(Path(state.started.results_path), push=push, environment=environment)
 
 
 async def _settle(
@@ -122,9 +125,7 @@ async def _settle(
         await reader.aclose()
 
 
-async def _settle_change(
-    log: EventLog, reader: Reader, plan: Plan, change: ChangeState, notes: list[str]
-) -> None:
+async def _settle_change(log: EventLog, reader: Reader, plan: Plan, change: ChangeState, notes: list[str]) -> None:
     seen = await kinds.look(change.change, reader)
     if seen == "after":
         log.append(

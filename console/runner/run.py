@@ -56,6 +56,8 @@ async def execute(
             on_abort=options.on_abort,
             console_version=__version__,
             pid=os.getpid(),
+            results_path=str(repository.path) if repository else "",
+            push=repository.push if repository else "never",
         )
     )
     ended: dict[str, tuple[Outcome, int | None]] = {}

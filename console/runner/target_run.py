@@ -102,6 +102,9 @@ class TargetRun:
         except ConsoleError as error:
             self._phase("plan", "refused", str(error), started, error)
             return False
+        except Exception as error:  # noqa: BLE001 - a bug of ours ends in a record, too
+            self._phase("plan", "failed", f"{type(error).__name__}: {error}", started, InternalError(str(error)))
+            return False
         return True
 
     async def _prepare(self) -> None:

@@ -49,6 +49,8 @@ class RunStarted(Event):
     on_abort: str = "auto"
     console_version: str = ""
     pid: int = 0
+    results_path: str = ""
+    push: str = "auto"
 
 
 class RunFinished(Event):

@@ -35,6 +35,7 @@ class Look:
     unit: EffectiveUnit
     step_id: str
     change_id: str
+    timeout_s: float | None = None
     edited: bool = False
     reload_due: bool = False
     restart_due: bool = False

@@ -10,9 +10,10 @@ from pydantic import Field, field_validator
 
 from console.schema.change import CommandChange
 from console.schema.hosts import Target
-from console.schema.names import Seconds
 from console.steps.base import Look, Proposal, Step, StepIO, StepResult
 from console.untrusted import decode, one_line
+
+DEFAULT_TIMEOUT_S = 60.0
 
 
 class HostCommand(Step):
@@ -28,7 +29,6 @@ class HostCommand(Step):
     sudo: bool = False
     mutates: bool = True
     undo: str = ""
-    limit: Seconds = 60.0
 
     @field_validator("command", "undo")
     @classmethod
@@ -48,13 +48,14 @@ class HostCommand(Step):
                 command=self.command,
                 sudo=self.sudo,
                 undo=self.undo,
-                timeout_s=self.limit,
+                timeout_s=look.timeout_s or DEFAULT_TIMEOUT_S,
                 summary=one_line(self.command, 60),
             )
 
     async def run(self, io: StepIO) -> StepResult:
         encoded = base64.b64encode(self.command.encode()).decode()
-        output = await io.reader.look("look_command.sh", encoded, "sudo" if self.sudo else "", timeout_s=self.limit)
+        timeout_s = io.step.timeout_s or DEFAULT_TIMEOUT_S
+        output = await io.reader.look("look_command.sh", encoded, "sudo" if self.sudo else "", timeout_s=timeout_s)
         said = one_line(decode(output.sections.get("stdout", b"") or output.sections.get("stderr", b"")), 200)
         status = int(output.text("status") or output.exit_status)
         if status != 0:

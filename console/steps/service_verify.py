@@ -121,9 +121,7 @@ class ServiceVerify(Step):
     def _largest(self, io: StepIO, serving: Serving, output_tokens: int) -> int:
         pool = serving.pool_tokens if serving.pool_tokens is not None else 1 << 62
         reserved = serving.reserved_tokens or 0
-        return io.engine.largest_request(
-            serving.context_length or 0, pool, output_tokens, reserved_tokens=reserved
-        )
+        return io.engine.largest_request(serving.context_length or 0, pool, output_tokens, reserved_tokens=reserved)
 
     async def _generate(self, io: StepIO, facts: Facts, serving: Serving) -> None:
         tokens, kind = self._probe_size(io, facts, serving)

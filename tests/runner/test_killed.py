@@ -39,7 +39,8 @@ def test_for_every_event(desk: Desk) -> None:
         now = desk.unit_text()
         newest = summaries(desk)[0]
         run = str(newest["id"])
-        events = [json.loads(line) for line in (desk.state / "console/runs" / run / "events.jsonl").open()]
+        log = desk.state / "console" / "runs" / run / "events.jsonl"
+        events = [json.loads(line) for line in log.read_text().splitlines()]
         assert events[-1]["seq"] == number
         made = [e["change"] for e in events if e["type"] == "change.made" and e["kind"] == "file"]
         intended = [e["change"] for e in events if e["type"] == "change.intended" and e["kind"] == "file"]
