@@ -15,8 +15,8 @@ from console.untrusted import one_line
 def attended(runbook: Runbook, targets: Sequence[Target], *, terminal: bool, yes: bool, reason: str) -> None:
     """Refuse a run that would need an answer nobody can give, and a protected host without its due."""
     protected = [target.host_name for target in targets if target.host.protected]
-    if protected and yes and not reason:
-        raise UsageError(f"{', '.join(protected)} is protected", hint="--yes needs --reason TEXT there")
+    if protected and not reason:
+        raise UsageError(f"{', '.join(protected)} is protected: a change there needs a reason", hint="--reason TEXT")
     if terminal or yes:
         return
     if protected:
@@ -77,7 +77,7 @@ def unlocked(facts: Facts, own_runs: Sequence[str] = ()) -> None:
         raise LockHeldError(
             f"run {lock.run or 'unknown'} of {lock.operator or 'somebody'} holds the lock since {lock.since or '?'}",
             where=facts.target,
-            hint="console runs --locks; wait for it, or stop it where it runs",
+            hint="wait for it, or stop it where it runs",
         )
 
 

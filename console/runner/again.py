@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from console.changes import file as file_change
 from console.changes.base import Seen
+from console.changes.restart import from_now
 from console.engines.base import Engine
 from console.errors import ForeignEditError, RefusedError
 from console.planning import answers, differences, estimates
@@ -140,8 +141,7 @@ def now(change: Change, facts: Facts) -> Change:
     """A restart starts from whatever runs now."""
     if not isinstance(change, RestartChange):
         return change
-    failed = facts.unit.active_state == "failed"
-    return change.model_copy(update={"invocation_before": facts.unit.invocation_id, "reset_failed": failed})
+    return from_now(change, facts.unit)
 
 
 def refreshed(plan: Plan, facts: Facts, engine: Engine) -> Plan:

@@ -26,7 +26,7 @@ from console.facts.watch import Watch
 from console.planning import policy
 from console.remote.files import read_file
 from console.remote.session import Reader, Remote
-from console.runner import describe, undo
+from console.runner import candidate, describe, undo
 from console.runner.abort import shielded
 from console.runner.ask import Question
 from console.runner.context import RunContext
@@ -172,6 +172,7 @@ class TargetRun:
         self.ledger = Ledger(self.context, remote, plan)
         if plan.mutates():
             await self.ledger.write()
+            await candidate.check(plan, self._facts(), remote, self.ledger.folder, self.context.run)
 
     async def _read_again(self, remote: Remote) -> None:
         """Refuse when a file that decides the unit is not as planned (8); nothing was written."""
@@ -285,6 +286,7 @@ class TargetRun:
         except ConnectionLostError:
             made = await self._resolve(change)
         if isinstance(change, RestartChange):
+            self.invocation_before = str(made.before.get("invocation") or change.invocation_before)
             self.restarted = True
             self.live = any(isinstance(earlier, FileChange) for earlier in self.made)
         self.made.append(change)
@@ -300,6 +302,8 @@ class TargetRun:
         try:
             await remote.look("look_lock.sh", patience_s=RESOLVE_PATIENCE_S)
             await self.regained()
+            # A script goes on when its connection dies: looked at too early it has not done yet what it will do.
+            await remote.until_quiet(patience_s=RESOLVE_PATIENCE_S)
             seen = await kinds.look(change, remote)
         except ConnectError as error:
             raise ConnectionLostError(
@@ -372,10 +376,10 @@ class TargetRun:
         choice: str = self.context.abort.choice
         if not choice:
             choice = await self._ask_after_abort()
+        if choice != "wait":
+            self._say_aborted(step)
         if choice == "rollback":
             await undo.put_back(self, "stopped, and asked to roll back")
-        elif choice == "leave":
-            self._say_aborted(step)
         return choice
 
     async def _ask_after_abort(self) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from console.changes import kinds
+from console.changes.base import Made
 from console.errors import AbortedError, ConsoleError
-from console.remote.systemd import unit_state
 from console.schema.change import Change, CommandChange, FileChange, ReloadChange, RestartChange
 from console.schema.events import ChangeUndone, StepFinished, StepProgress, StepStarted, UndoFinished, UndoStarted
 from console.schema.plan import PlannedStep
@@ -41,10 +41,9 @@ async def _put_back(run: TargetRun) -> None:
     restarts = [change for change in made if isinstance(change, RestartChange)]
     if not restarts:
         return
-    state = await unit_state(run.lock.remote, run.target.service.unit) if run.lock else None
-    run.invocation_before = state.invocation_id if state else ""
     run.invocation = ""
-    await _undo(run, restarts[-1])
+    made_again = await _undo(run, restarts[-1])
+    run.invocation_before = str(made_again.before.get("invocation", ""))
     before = {change.setting: change.before for change in run.plan.settings} if run.plan else {}
     expected = {name: value for name, value in before.items() if value is not None}
     await _look(run, "service.wait_ready", "wait until the old setting serves", {}, expected)
@@ -52,7 +51,7 @@ async def _put_back(run: TargetRun) -> None:
     await _look(run, "service.verify", "prove that the old setting serves", fields, expected)
 
 
-async def _undo(run: TargetRun, change: Change) -> None:
+async def _undo(run: TargetRun, change: Change) -> Made:
     assert run.lock is not None
     made = await kinds.undo(change, run.lock.remote, run.context.run)
     run.context.emit(
@@ -66,6 +65,7 @@ async def _undo(run: TargetRun, change: Change) -> None:
             how="run",
         )
     )
+    return made
 
 
 async def _look(run: TargetRun, uses: str, title: str, fields: dict[str, str], expected: dict[str, str]) -> None:

@@ -51,6 +51,7 @@ class RestartChange(Frozen):
     unit: str
     invocation_before: str
     reset_failed: bool = False
+    n_restarts_before: int = 0
     summary: str = "restart"
 
 

@@ -32,6 +32,7 @@ class ServiceRestart(Step):
             step=look.step_id,
             unit=look.target.service.unit,
             invocation_before=unit.invocation_id,
+            n_restarts_before=unit.n_restarts,
             reset_failed=unit.active_state == "failed" or unit.result == "start-limit-hit",
             summary=f"restart {look.target.service.unit}",
         )
