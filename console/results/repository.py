@@ -7,6 +7,7 @@ import os
 import pwd
 import re
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -53,6 +54,7 @@ class Repository:
         self._git = Git(self.path, environment)
         self._sleep = sleep
         self._patience_s = busy_patience_s
+        self._opening = threading.Lock()
         self._git_folder: Path | None = None
         self._identity: dict[str, str] | None = None
 
@@ -97,25 +99,31 @@ class Repository:
 
     def open(self) -> None:
         """Find the repository, or make it where there is nothing or an empty folder. Raises CommitError."""
-        if self._git_folder is not None:
-            return
-        if not os.path.lexists(self.path / ".git"):
-            self._create()
-        found = self._git.run("rev-parse", "--absolute-git-dir", "--is-inside-work-tree")
-        lines = found.out.splitlines()
-        if not found.ok or len(lines) != 2 or lines[1] != "true":
-            raise self._error(f"git cannot use this repository: {found.said}")
-        self._git_folder = Path(lines[0])
+        with self._opening:
+            if self._git_folder is not None:
+                return
+            try:
+                self.path.mkdir(parents=True, exist_ok=True)
+                folder = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            except OSError as error:
+                raise self._error(f"cannot make it: {error.strerror or error}") from error
+            try:
+                # Two consoles may find nothing at the same moment; a .git half made is no repository yet.
+                self._flock(folder, self.path)
+                if not os.path.lexists(self.path / ".git"):
+                    self._create()
+                found = self._git.run("rev-parse", "--absolute-git-dir", "--is-inside-work-tree")
+            finally:
+                os.close(folder)
+            lines = found.out.splitlines()
+            if not found.ok or len(lines) != 2 or lines[1] != "true":
+                raise self._error(f"git cannot use this repository: {found.said}")
+            self._git_folder = Path(lines[0])
 
     def _create(self) -> None:
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            occupied = next(self.path.iterdir(), None) is not None
-        except OSError as error:
-            raise self._error(f"cannot make it: {error.strerror or error}") from error
         if (self.path / "HEAD").is_file() and (self.path / "objects").is_dir():
             raise self._error("a bare repository has no folder to write records into", hint="name a clone of it")
-        if occupied:
+        if next(self.path.iterdir(), None) is not None:
             # Not even when a folder above is one: records belong to a repository of their own.
             raise self._error("is not a git repository and not empty", hint=f"git init {self.path}")
         branch = () if self._git.run("config", "--get", "init.defaultBranch").ok else ("-b", "main")
@@ -133,17 +141,20 @@ class Repository:
         except OSError as error:
             raise self._error(f"cannot lock: {error.strerror or error}", where=str(path)) from error
         try:
-            for pause in self._pauses(COMMIT_TIMEOUT_S):
-                try:
-                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    break
-                except BlockingIOError:
-                    self._sleep(pause)
-            else:
-                raise RepositoryBusyError("another console is committing", where=str(path), hint="console recover")
+            self._flock(descriptor, path)
             yield
         finally:
             os.close(descriptor)
+
+    def _flock(self, descriptor: int, path: Path) -> None:
+        for pause in self._pauses(COMMIT_TIMEOUT_S):
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                self._sleep(pause)
+            else:
+                return
+        raise RepositoryBusyError("another console is committing", where=str(path), hint="console recover")
 
     def _sha_of(self, folder: str) -> str | None:
         """The commit that brought a record's folder, None when HEAD does not have it."""
