@@ -72,7 +72,7 @@ class Repository:
         with self._locked():
             if (sha := self._sha_of(folder)) is not None:
                 return sha
-            self._on_a_branch()
+            branch = self._branch()
             try:
                 write_documents(self.path / folder, files)
             except OSError as error:
@@ -80,7 +80,7 @@ class Repository:
                     f"cannot write: {error.strerror or error}", where=str(error.filename or "")
                 ) from error
             sha = self._commit(folder, text, record.run)
-        self._push()
+        self._push(branch)
         return sha
 
     def has(self, record: Record) -> bool:
@@ -91,7 +91,7 @@ class Repository:
     def unpushed(self) -> int | None:
         """How many commits the upstream does not have; None without an upstream."""
         self.open()
-        upstream = self._upstream()
+        upstream = self._upstream(self._branch())
         if upstream is None:
             return None
         counted = self._git.run("rev-list", "--count", f"{upstream[0]}..HEAD")
@@ -163,7 +163,8 @@ class Repository:
         found = self._git.run("log", "-1", "--format=%H", "--", folder)
         return found.out.strip() if found.ok else None
 
-    def _on_a_branch(self) -> None:
+    def _branch(self) -> str:
+        """The ref that HEAD stands for, also before its first commit. Raises CommitError for a detached HEAD."""
         head = self._git.run("symbolic-ref", "-q", "HEAD")
         if head.code == 1:
             raise self._error(
@@ -172,6 +173,7 @@ class Repository:
             )
         if not head.ok:
             raise self._error(f"HEAD cannot be read: {head.said}", hint=f"git -C {self.path} fsck")
+        return head.out.strip()
 
     def _commit(self, folder: str, text: str, run: str) -> str:
         identity = self._identity_if_none()
@@ -224,17 +226,16 @@ class Repository:
                 self.notes.append(f"git knows no identity: committed as {login} <{login}@{host}>")
         return self._identity
 
-    def _upstream(self) -> tuple[str, str, str] | None:
-        """Of the branch in use: upstream ref, remote, and the remote's name of the branch."""
-        head = self._git.run("symbolic-ref", "-q", "HEAD")
+    def _upstream(self, branch: str) -> tuple[str, str, str] | None:
+        """Of a branch: its upstream's ref here, the remote, and the remote's name of the branch."""
         form = "%(upstream)%09%(upstream:remotename)%09%(upstream:remoteref)"
-        found = self._git.run("for-each-ref", f"--format={form}", head.out.strip()) if head.ok else head
+        found = self._git.run("for-each-ref", f"--format={form}", branch)
         parts = found.out.strip().split("\t")
         return (parts[0], parts[1], parts[2]) if found.ok and len(parts) == 3 and all(parts) else None
 
-    def _push(self) -> None:
+    def _push(self, branch: str) -> None:
         """Push when an upstream is set. A failure is a note: the commit is safe here, and is counted as unpushed."""
-        if self.push != "auto" or (upstream := self._upstream()) is None:
+        if self.push != "auto" or (upstream := self._upstream(branch)) is None:
             return
         _, remote, ref = upstream
         try:
