@@ -115,7 +115,7 @@ def learn_reply(redactor: Redactor, reply: Reply) -> None:
     """An engine's own account holds its keys in clear."""
     try:
         body: Any = json.loads(reply.body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return
     _learn_tree(redactor, body)
 

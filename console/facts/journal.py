@@ -50,7 +50,7 @@ def parse_journal(output: bytes, redactor: Redactor, engine: Engine) -> Journal:
             continue
         try:
             entry: Any = json.loads(raw)
-        except ValueError:
+        except (ValueError, RecursionError):
             if not raw.startswith(b"{"):
                 complaints.append(clean(decode(raw)))
             continue

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
 import re
 from collections.abc import Mapping
-from itertools import pairwise
-from typing import Any, get_args
+from typing import get_args
 
+from console.remote.ledger import parse_entries
 from console.remote.lock import read_document
 from console.schema.facts import Gpu, HostState, LedgerEntry, LockState, PathCheck, Process, SudoState
 from console.untrusted import decode, one_line
@@ -143,30 +142,21 @@ def parse_paths(section: bytes) -> tuple[PathCheck, ...]:
     return tuple(found)
 
 
-def ledger_documents(section: bytes) -> tuple[dict[str, Any], ...]:
-    """The change.json documents of a `ledger` section, newest run first; each has `run`, its folder's name."""
-    lines = section.split(b"\n")
-    found: dict[str, dict[str, Any]] = {}
-    for path, encoded in pairwise(lines):
-        if not path.endswith(b"/change.json"):
-            continue
-        run = decode(path).split("/")[-2]
-        try:
-            document: Any = json.loads(decode(unbase64(encoded)))
-        except ValueError:
-            document = None
-        # A document that cannot be read is an open change all the same.
-        found[run] = {**document, "run": run} if isinstance(document, dict) else {"run": run, "state": "open"}
-    return tuple(found[run] for run in sorted(found, reverse=True))
-
-
 def parse_ledger(section: bytes) -> tuple[LedgerEntry, ...]:
-    names = set(LedgerEntry.model_fields)
+    """What the host remembers, newest first. A document that cannot be read is an open change all the same."""
+    names = set(LedgerEntry.model_fields) - {"run"}
     return tuple(
         LedgerEntry.model_validate(
-            {key: one_line(str(value), 300) for key, value in document.items() if key in names and value is not None}
+            {
+                "run": run,
+                **{
+                    key: one_line(str(value), 300)
+                    for key, value in (document or {"state": "open"}).items()
+                    if key in names and value is not None
+                },
+            }
         )
-        for document in ledger_documents(section)
+        for run, document in parse_entries(section).items()
     )
 
 

@@ -33,7 +33,7 @@ class Watch:
     journal_reason: str = ""  # why there are no lines
     gpu_used_mib: int | None = None
     read_bytes: int | None = None  # from storage, by the unit's processes
-    reconnected: bool = False  # the connection died before or during this look, and is back
+    reconnected: bool = False  # the connection was opened again since the look before
 
 
 async def watch_once(
@@ -51,7 +51,6 @@ async def watch_once(
     `lines` are of the current invocation; with `not_of`, of every invocation but that one, so that the last words of a
     start that systemd has already replaced are not lost.
     """
-    generation = reader.generation
     service = reader.target.service
     output = await reader.look(
         "look_watch.sh",
@@ -82,7 +81,7 @@ async def watch_once(
         journal_reason=journal.complaints,
         gpu_used_mib=_sum(sections.get("gpu", b"")),
         read_bytes=_sum(sections.get("read", b"")),
-        reconnected=reader.generation != generation,
+        reconnected=reader.regained(),
     )
 
 

@@ -39,10 +39,16 @@ class _FloodError(Exception):
     pass
 
 
-async def exchange(connection: asyncssh.SSHClientConnection, script: bytes, *, timeout_s: float) -> Exchange:
-    """Run a rendered script. Never raises for what the connection does; a cancelled wait closes the channel."""
+async def exchange(
+    connection: asyncssh.SSHClientConnection, script: bytes, *, timeout_s: float, name: str = ""
+) -> Exchange:
+    """Run a rendered script. Never raises for what the connection does; a cancelled wait closes the channel.
+
+    `name` stands in the shell's own command line on the host, so that it can be found there.
+    """
+    command = f"{SHELL} {name}" if name else SHELL
     try:
-        process = await connection.create_process(SHELL, encoding=None, request_pty=False, stderr=asyncssh.PIPE)
+        process = await connection.create_process(command, encoding=None, request_pty=False, stderr=asyncssh.PIPE)
     except (asyncssh.Error, OSError) as error:
         return Exchange(started=False, exit_status=None, trouble=str(error) or type(error).__name__)
     stdout, stderr = bytearray(), bytearray()

@@ -35,6 +35,8 @@ class Link:
         self._sessions = asyncio.Semaphore(SESSIONS_AT_ONCE)
         self._watchers: set[asyncio.Task[None]] = set()
         self._closed = False
+        self.adrift: set[str] = set()  # scripts that act, and whose connection died before they said how they ended
+        self._reconnecting = False
         self._users = 0
         self._listeners: list[OnConnection] = []
 
@@ -78,7 +80,6 @@ class Link:
         deadline = self.clock.monotonic() + patience_s
         pause_s = FIRST_PAUSE_S
         while True:
-            self.say("reconnecting", "")
             try:
                 await self.connection()
             except UnreachableError:
@@ -91,11 +92,11 @@ class Link:
             else:
                 return
 
-    async def run(self, script: bytes, *, timeout_s: float) -> Exchange:
+    async def run(self, script: bytes, *, timeout_s: float, name: str = "") -> Exchange:
         """One script, within the number of sessions a server allows. Raises ConnectError without a connection."""
         async with self._sessions:
             connection = await self.connection()
-            return await exchange(connection, script, timeout_s=timeout_s)
+            return await exchange(connection, script, timeout_s=timeout_s, name=name)
 
     @contextlib.asynccontextmanager
     async def session(self) -> AsyncIterator[asyncssh.SSHClientConnection]:
@@ -103,10 +104,12 @@ class Link:
         async with self._sessions:
             yield await self.connection()
 
-    async def aclose(self) -> None:
-        """One user less; the last one closes."""
+    async def aclose(self, listener: OnConnection | None = None) -> None:
+        """One user less, who hears no more; the last one closes."""
         self._users -= 1
         if self._users > 0:
+            if listener in self._listeners:
+                self._listeners.remove(listener)
             return
         self._closed = True
         if self.connections.links.get(self.target.host_name) is self:
@@ -122,8 +125,12 @@ class Link:
 
     async def _open(self) -> None:
         again = self.opened is not None
+        if again and not self._reconnecting:
+            self._reconnecting = True
+            self.say("reconnecting", "")
         self.opened = opened = await self.connections.open(self.target)
         self.generation += 1
+        self._reconnecting = False
         self.say("connected", self._greeting("again, " if again else ""))
         watcher = asyncio.create_task(self._watch(opened))
         self._watchers.add(watcher)

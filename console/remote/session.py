@@ -49,12 +49,14 @@ class Reader:
         redactor: Redactor,
         clock: Clock,
         forward: Forward,
+        on_connection: OnConnection | None = None,
     ) -> None:
         self.target = target
         self.redactor = redactor
         self.clock = clock
         self._link = link
         self._forward = forward
+        self.on_connection = on_connection
         self._known_generation = link.generation
 
     @property
@@ -130,11 +132,18 @@ class Reader:
 
     async def aclose(self) -> None:
         await self._forward.aclose()
-        await self._link.aclose()
+        await self._link.aclose(self.on_connection)
 
     def writer(self) -> Remote:
         """The same host over the same connection, with the right to act."""
-        return Remote(self._link, self.target, redactor=self.redactor, clock=self.clock, forward=self._forward)
+        return Remote(
+            self._link,
+            self.target,
+            redactor=self.redactor,
+            clock=self.clock,
+            forward=self._forward,
+            on_connection=self.on_connection,
+        )
 
     @property
     def lock_file(self) -> str:
@@ -166,12 +175,13 @@ class Remote(Reader):
         """
         if not script.startswith("act_"):
             raise InternalError(f"{script} is not an act")
-        mark = new_mark()
-        got = await self._link.run(self._render(script, args, mark, lock=lock), timeout_s=timeout_s)
+        mark, name = new_mark(), f"console-{secrets.token_hex(8)}"
+        got = await self._link.run(self._render(script, args, mark, lock=lock), timeout_s=timeout_s, name=name)
         if not got.started:
             raise UnreachableError(f"nothing was sent: {got.trouble}", where=self.target.name)
         if got.exit_status is None:
             stopped = await self._stop(got, mark) if got.timed_out else ""
+            self._link.adrift.add(name)
             raise ConnectionLostError(
                 f"{script.removesuffix('.sh')}: {got.trouble}{stopped}; whether it happened must be looked at",
                 where=self.target.name,
@@ -180,6 +190,26 @@ class Remote(Reader):
         output = output_of(got, mark)
         self._refuse(output)
         return output
+
+    async def until_quiet(self, *, patience_s: float) -> None:
+        """Wait until no script of ours whose connection died runs on the host any more: it goes on without us.
+
+        Raises ConnectionLostError when one still does, UnreachableError when the host does not answer.
+        """
+        deadline = self.clock.monotonic() + patience_s
+        while self._link.adrift:
+            left_s = deadline - self.clock.monotonic()
+            name = min(self._link.adrift)
+            running = (await self.look("look_running.sh", name, patience_s=max(0.0, left_s))).text("running").split()
+            if not running:
+                self._link.adrift.discard(name)
+            elif left_s <= 0:
+                raise ConnectionLostError(
+                    f"what was sent before the connection died still runs on the host: process {', '.join(running)}",
+                    where=self.target.name,
+                )
+            else:
+                await self.clock.sleep(0.2)
 
     async def hold_lock(self, run: str, document: Mapping[str, str]) -> LockHold:
         """Take the unit's lock and hold it while this process lives and the connection stands.
@@ -266,10 +296,10 @@ async def connect_reader(
     try:
         await link.join(on_connection)
     except BaseException:
-        await link.aclose()
+        await link.aclose(on_connection)
         raise
     forward = Forward(link, target.service, clock, key)
-    return Reader(link, target, redactor=redactor, clock=clock, forward=forward)
+    return Reader(link, target, redactor=redactor, clock=clock, forward=forward, on_connection=on_connection)
 
 
 async def connect_remote(

@@ -36,9 +36,8 @@ class Scripted(Reader):
         self.said = {name: text.encode() for name, text in sections.items()}
         self.args: tuple[str, ...] = ()
 
-    @property
-    def generation(self) -> int:
-        return 1
+    def regained(self) -> bool:
+        return False
 
     async def look(self, script: str, *args: str, timeout_s: float = 30.0, patience_s: float = 0.0) -> Output:
         self.args = args

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from console.facts.parse import ledger_documents, parse_ledger
+from console.facts.parse import parse_ledger
+from console.remote.ledger import parse_documents
 from console.remote.session import Output, Remote
 from tests.remote.sshd import Sshd
 
@@ -92,7 +93,8 @@ async def test_an_unreadable_document_counts_as_open(remote: Remote, sshd: Sshd,
     await write(remote, sshd, unit)
     (sshd.state / UNIT / "01RUN" / "change.json").write_text('{"torn')
     output = await remote.look("look_ledger.sh", str(sshd.state), UNIT)
-    assert ledger_documents(output.sections["ledger"]) == ({"run": "01RUN", "state": "open"},)
+    assert [(entry.run, entry.state) for entry in parse_ledger(output.sections["ledger"])] == [("01RUN", "open")]
+    assert parse_documents(output.sections["ledger"]) == []
 
 
 async def test_its_end_is_written_over_it(remote: Remote, sshd: Sshd, unit: Path) -> None:

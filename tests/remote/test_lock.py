@@ -177,3 +177,13 @@ async def test_a_lock_file_with_nonsense_still_names_somebody(connect: Connect, 
         remote = await connect()
         with pytest.raises(LockHeldError, match="locked by somebody"):
             await remote.hold_lock("01RUN", DOCUMENT)
+
+
+async def test_our_own_lock_of_a_lost_connection_is_waited_for(remote: Remote, connect: Connect) -> None:
+    """The host has not noticed yet that our old connection is gone: that is nobody else's lock."""
+    old = await connect()
+    await old.hold_lock("01RUN", DOCUMENT)
+    freed = asyncio.get_running_loop().call_later(3, lambda: asyncio.ensure_future(old.aclose()))
+    hold = await remote.hold_lock("01RUN", DOCUMENT)
+    freed.cancel()
+    await hold.release()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from console.clock import SystemClock
 from console.errors import (
     ConnectionLostError,
     InternalError,
@@ -17,7 +18,9 @@ from console.errors import (
     UnreachableError,
 )
 from console.remote.files import read_files
-from console.remote.session import Remote
+from console.remote.session import Remote, connect_reader
+from console.remote.ssh import Connections
+from console.secrets import Redactor
 from tests.remote.conftest import Connect
 from tests.remote.sshd import Sshd
 
@@ -201,6 +204,34 @@ async def test_a_cancelled_look_leaves_the_connection_usable(remote: Remote) -> 
     with pytest.raises(asyncio.CancelledError):
         await looking
     assert (await remote.look("look_lock.sh")).exit_status == 0
+
+
+async def test_two_services_of_a_host_share_its_connection_until_the_last_is_done(sshd: Sshd) -> None:
+    connections = Connections({})
+    heard: list[list[str]] = [[], []]
+    readers = [
+        await connect_reader(
+            sshd.target(),
+            redactor=Redactor(),
+            clock=SystemClock(),
+            environment={},
+            connections=connections,
+            on_connection=lambda state, _message, said=said: said.append(state),  # type: ignore[misc]
+        )
+        for said in heard
+    ]
+    assert sshd.logins == 1
+    await readers[0].aclose()
+    assert (await readers[1].look("look_lock.sh")).exit_status == 0
+    sshd.cut()
+    await asyncio.sleep(0.1)
+    await readers[1].look("look_lock.sh", patience_s=10)
+    assert readers[1].regained()
+    assert not readers[1].regained()
+    await readers[1].aclose()
+    assert connections.links == {}
+    assert heard[0] == ["connected"]
+    assert heard[1] == ["connected", "lost", "reconnecting", "connected", "closed"]
 
 
 def test_nothing_outside_remote_imports_asyncssh() -> None:

@@ -163,14 +163,25 @@ async def test_without_any_key_it_says_so(sshd: Sshd) -> None:
         await login(without(sshd.target(), "identity"))
 
 
+async def until_listening(path: Path) -> None:
+    async with asyncio.timeout(10):
+        while True:
+            try:
+                _, writer = await asyncio.open_unix_connection(path)
+            except OSError:
+                await asyncio.sleep(0.02)
+                continue
+            writer.close()
+            await writer.wait_closed()
+            return
+
+
 async def test_the_agent_is_asked(sshd: Sshd, tmp_path: Path) -> None:
     agent = await asyncio.create_subprocess_exec(
         "ssh-agent", "-D", "-a", str(tmp_path / "agent"), stdout=asyncio.subprocess.DEVNULL
     )
     try:
-        async with asyncio.timeout(10):
-            while not (tmp_path / "agent").exists():  # noqa: ASYNC110
-                await asyncio.sleep(0.02)
+        await until_listening(tmp_path / "agent")
         async with asyncssh.SSHAgentClient(str(tmp_path / "agent")) as client:
             await client.add_keys([asyncssh.generate_private_key("ssh-ed25519") for _ in range(3)])
             await client.add_keys([sshd.user_key])
