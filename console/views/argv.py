@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from difflib import SequenceMatcher
 
 from console.untrusted import one_line
+from console.views.cells import ELLIPSIS
 
 
 def marked(before: Sequence[str], after: Sequence[str]) -> list[str]:
@@ -27,6 +28,20 @@ def marked(before: Sequence[str], after: Sequence[str]) -> list[str]:
         said += [left + right for left, right in zip(old[:paired], new[:paired], strict=True)]
         said += old[paired:] + new[paired:]
     return said
+
+
+def near_changes(before: Sequence[str], after: Sequence[str]) -> list[str]:
+    """The words of `marked` that change, each with the one before it; an ellipsis for what is left out."""
+    words = marked(before, after)
+    changed = [word.startswith(("[-", "{+")) for word in words]
+    kept = [now or following for now, following in zip(changed, [*changed, False][1:], strict=True)]
+    said: list[str] = []
+    for word, keep in zip(words, kept, strict=True):
+        if keep:
+            said.append(word)
+        elif said[-1:] != [ELLIPSIS]:
+            said.append(ELLIPSIS)
+    return said if any(kept) else []
 
 
 def changed_words(before: Sequence[str], after: Sequence[str]) -> int:

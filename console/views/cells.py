@@ -70,6 +70,9 @@ def _fill(words: list[str], room: int) -> Iterator[str]:
 def _pieces(word: str, room: int) -> Iterator[str]:
     while cells(word) > room:
         head = _head(word, room)
+        slash = head.rfind("/") + 1
+        # A path reads best when it is cut between its folders.
+        head = head[:slash] if slash > len(head) // 2 else head
         yield head
         word = word[len(head) :]
     if word:

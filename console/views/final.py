@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from console.runs.state import RunState
 from console.runs.target_state import TargetState
+from console.schema.events import PlanMade
 from console.schema.outcome import Outcome
 from console.views.cells import wrap
 from console.views.figures import clock_s, duration, number
 from console.views.tables import table
 
+UNCHANGED = frozenset({Outcome.FAILED_UNCHANGED, Outcome.ABORTED_UNCHANGED})
 HEAD = ("target", "outcome", "exit", "time", "settings")
 
 
@@ -40,10 +42,27 @@ def _row(state: RunState, name: str, outcome: str) -> tuple[str, ...]:
         return (name, outcome or state.outcome(name).value, "-", "-", "")
     done = target.finished
     code = "-" if done.exit_code is None else str(done.exit_code)
-    settings = ", ".join(target.plan.settings) if target.plan else ""
-    if target.plan and target.plan.nothing_to_do:
-        settings = ", ".join(f"{sentence.partition(' -> ')[0]} already" for sentence in target.plan.settings)
+    settings = ", ".join(settings_text(done.outcome, target.plan)) if target.plan else ""
     return (name, done.outcome, code, duration(done.duration_s), settings)
+
+
+def settings_text(outcome: str, plan: PlanMade) -> list[str]:
+    """Each setting as the run left it, not as it was asked for."""
+    said = []
+    for sentence in plan.settings:
+        before, arrow, after = sentence.partition(" -> ")
+        name, _, value = before.partition(" ")
+        if not arrow:
+            said.append(sentence)
+        elif value == after or plan.nothing_to_do:
+            said.append(f"{name} already {after}")
+        elif outcome == Outcome.ROLLED_BACK:
+            said.append(f"{name} back to {value}")
+        elif outcome in UNCHANGED:
+            said.append(f"{name} still {value}")
+        else:
+            said.append(sentence)
+    return said
 
 
 def _words(target: TargetState, width: int, *, named: bool) -> list[str]:
@@ -61,8 +80,16 @@ def _words(target: TargetState, width: int, *, named: bool) -> list[str]:
     since = same_process(target)
     if since:
         said.append(since)
+    if simulated(target):
+        said.append("simulated: every figure here is of a simulated host")
     first = f"  {target.name}: " if named else "  "
     return [line for text in said for line in wrap(text, width, first=first, rest="    ")]
+
+
+def simulated(target: TargetState) -> bool:
+    """Whether the host said of itself that it is a simulation."""
+    host = target.facts.get("plan", {}).get("host", {})
+    return isinstance(host, dict) and host.get("simulated") is True
 
 
 def same_process(target: TargetState) -> str:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import PurePosixPath
 
 from console.runs.state import RunState
-from console.runs.target_state import StepState, TargetState
+from console.runs.target_state import NOT_MADE, StepState, TargetState
+from console.schema.change import CommandChange, FileChange
 from console.schema.events import (
     AbortRequested,
     ChangeUndone,
@@ -36,6 +38,7 @@ from console.schema.events import (
 )
 from console.untrusted import one_line
 from console.views.answers import answer_lines, answers_of, labelled
+from console.views.argv import near_changes
 from console.views.cells import cells, pad, wrap
 from console.views.figures import bar, clock_s, duration, number
 from console.views.levels import level_summary
@@ -91,12 +94,8 @@ class Narration:
                 return self._say(event, f"looking at {event.target}, {event.unit} ({event.engine})", "head", bare=True)
             case LevelsRead():
                 return self._say(event, level_summary(event))
-            case EditPlanned():
-                before = "absent" if event.before is None else event.before
-                return self._say(event, f"our edit: {event.file}: {event.setting} {before} -> {event.after}")
             case ChangeUndone():
-                word = "put back" if event.how != "not made" else "not made"
-                return self._say(event, f"{word}: {event.change.summary or event.kind}")
+                return self._say(event, undone_text(event))
             case UndoStarted():
                 return self._say(event, f"PUTTING BACK: {event.reason}", "warn")
             case UndoFinished():
@@ -115,7 +114,8 @@ class Narration:
             case QuestionAnswered():
                 return self._say(event, f"answer: {event.answer}, by {event.by}")
             case RecordSaved():
-                return self._say(event, f"record: {event.path}", "dim")
+                # Not broken over lines: it is copied.
+                return [Line(f"{self._prefix(event)}  record: {one_line(event.path)}", "dim")]
             case RecordCommitted() if event.error:
                 return self._say(event, event.error, "warn")
             case RecordCommitted():
@@ -160,9 +160,14 @@ class Narration:
         if event.nothing_to_do:
             settings = ", ".join(sentence.partition(" -> ")[0] for sentence in event.settings)
             return self._say(event, f"nothing to do: {settings or 'everything'} is so already", "good")
-        said = self._prefixed(event, answer_lines(answers_of(event.answers), self.width - cells(self._prefix(event))))
-        warnings = labelled("WARNING", event.warnings, self.width - cells(self._prefix(event)))
-        return said + self._prefixed(event, warnings, "warn")
+        width = self.width - cells(self._prefix(event))
+        edits = self.state.target(event.target).edits
+        said = self._prefixed(event, labelled("OUR EDIT", [edit_text(edit) for edit in edits], width))
+        # Each edit carries the whole plan's command lines.
+        words = [" ".join(near_changes(edit.argv_before, edit.argv_after)) for edit in edits[:1]]
+        said += self._prefixed(event, labelled("WORDS", [text for text in words if text], width), "words")
+        said += self._prefixed(event, answer_lines(answers_of(event.answers), width))
+        return said + self._prefixed(event, labelled("WARNING", event.warnings, width), "warn")
 
     def _step_finished(self, event: StepFinished) -> list[Line]:
         target = self.state.target(event.target)
@@ -207,7 +212,7 @@ class Narration:
         return said
 
     def _connection(self, event: ConnectionChanged) -> list[Line]:
-        text = f"connection {event.state}"
+        text = event.state if event.state == "connected" else f"connection {event.state}"
         text += f" as {event.auth}" if event.auth else ""
         text += f": {event.message}" if event.message else ""
         return self._say(event, text, "dim" if event.state in ("connected", "closed") else "warn")
@@ -231,6 +236,24 @@ class Narration:
     def _prefixed(self, event: Event, texts: list[str], tone: Tone = "") -> list[Line]:
         prefix = self._prefix(event)
         return lines((prefix + text for text in texts), tone)
+
+
+def edit_text(event: EditPlanned) -> str:
+    """`20-window.conf:3 context_length 16384 -> 65536`; the whole path stands in the record and in the plan."""
+    before = "absent" if event.before is None else event.before
+    return f"{PurePosixPath(event.file).name} {event.setting} {before} -> {event.after}"
+
+
+def undone_text(event: ChangeUndone) -> str:
+    """What putting back did; a reload and a restart are put back by another one."""
+    what = event.change
+    if event.how == NOT_MADE:
+        return f"never happened: {what.summary or event.kind}"
+    if isinstance(what, FileChange):
+        return f"{PurePosixPath(what.path).name} is as it was: {what.summary} is undone"
+    if isinstance(what, CommandChange):
+        return f"undone: {what.summary or what.command}"
+    return f"once more, for the old state: {what.summary}"
 
 
 def step_tag(target: TargetState, step: StepState) -> str:

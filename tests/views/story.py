@@ -159,6 +159,8 @@ def up_to_restart() -> list[tuple[float, Event]]:
                 setting="context_length",
                 before="16384",
                 after="65536",
+                argv_before=("serve", "--port", "30000", "--context-length", "16384", "--tp", "2"),
+                argv_after=("serve", "--port", "30000", "--context-length", "65536", "--tp", "2"),
             ),
         ),
         (0.6, planned(warnings=("the unit is not enabled: it does not start at boot",))),

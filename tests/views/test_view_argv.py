@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from console.views.argv import changed_words, marked
+from console.views.argv import changed_words, marked, near_changes
 
 
 @pytest.mark.parametrize(
@@ -18,6 +18,14 @@ from console.views.argv import changed_words, marked
 def test_only_the_words_that_change_are_marked(before: str, after: str, shown: str, count: int) -> None:
     assert " ".join(marked(before.split(), after.split())) == shown
     assert changed_words(before.split(), after.split()) == count
+
+
+def test_a_run_shows_the_changes_with_the_word_before_each() -> None:
+    before = ["python", "-m", "serve", "--length", "1", "--share", "0.8", "--port", "80"]
+    after = [*before[:4], "2", *before[5:], "--type", "fp8"]
+    assert " ".join(near_changes(before, after)) == "… --length [-1-]{+2+} … 80 {+--type+} {+fp8+}"
+    assert near_changes(before, before) == []
+    assert near_changes([], []) == []
 
 
 def test_a_word_with_blanks_shows_as_one() -> None:

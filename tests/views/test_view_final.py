@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import pytest
+
 from console.runs.state import fold
 from console.schema.events import Event, FactsRead, RunFinished, TargetFinished
 from console.views.final import final_lines, same_process
@@ -43,6 +45,34 @@ def test_a_target_that_was_not_begun_has_no_code() -> None:
     )
     assert "node8/chat  not-started          -     -\n" in text
     assert "  node7/chat: unreachable" in text
+
+
+@pytest.mark.parametrize(
+    ("outcome", "settings"),
+    [
+        ("verified", "context_length 16384 -> 65536"),
+        ("applied-unverified", "context_length 16384 -> 65536"),
+        ("rolled-back", "context_length back to 16384"),
+        ("failed-unchanged", "context_length still 16384"),
+        ("aborted-unchanged", "context_length still 16384"),
+    ],
+)
+def test_a_setting_stands_as_the_run_left_it(outcome: str, settings: str) -> None:
+    row = ended(*finished(outcome, 0)).split("\n")[1]
+    assert row.endswith(f"  {settings}")
+
+
+def test_nothing_to_do_says_that_it_is_so_already() -> None:
+    plan = story.planned(settings=("context_length 65536 -> 65536",), nothing_to_do=True)
+    end = TargetFinished(target=story.TARGET, outcome="no-change", exit_code=0)
+    text = ended(story.started(), plan, end, RunFinished(exit_code=0, outcomes={story.TARGET: "no-change"}))
+    assert text.split("\n")[1].endswith("  context_length already 65536")
+
+
+def test_a_simulation_says_so() -> None:
+    seen = FactsRead(target=story.TARGET, when="plan", facts={"host": {"simulated": True}})
+    assert "simulated: every figure here is of a simulated host" in ended(seen, *finished("verified", 0))
+    assert "simulated" not in ended(*finished("verified", 0))
 
 
 def test_commands_are_said_once_and_never_broken() -> None:

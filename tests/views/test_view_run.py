@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import pytest
 
 from console.schema.events import (
+    ChangeUndone,
     ConclusionMade,
     ConnectionChanged,
     Event,
@@ -106,6 +107,14 @@ def test_questions_are_told_where_nobody_is_asked_here() -> None:
     assert "asked: Restart it? (without an answer: no)" in told(events)
     assert "Restart it?" not in told(events, asks=True)
     assert "answer: no, by nobody: no terminal" in told(events, asks=True)
+
+
+def test_putting_back_says_what_it_did() -> None:
+    text = told(story.rolled_back())
+    assert "20-window.conf is as it was: context_length 16384 -> 65536 is undone" in text
+    assert "once more, for the old state: restart" in text
+    never = story.change(ChangeUndone, story.FILE_CHANGE, how="not made")
+    assert "never happened: context_length 16384 -> 65536" in told(story.numbered([(0, story.started()), (1, never)]))
 
 
 def test_nothing_to_do_is_one_sentence() -> None:
