@@ -267,7 +267,9 @@ async def test_no_more_than_eight_knock_at_once(sshd: Sshd, monkeypatch: pytest.
 
     monkeypatch.setattr(Connections, "_connect", counted)
     connections = Connections({})
-    await asyncio.gather(*(login(sshd.target(), connections) for _ in range(20)))
+    targets = [sshd.target().model_copy(update={"host_name": f"gpu{number}"}) for number in range(20)]
+    await asyncio.gather(*(login(target, connections) for target in targets))
+    assert sshd.logins == 20
     assert most == 8
 
 
