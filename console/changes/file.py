@@ -35,7 +35,7 @@ async def make(change: FileChange, remote: Remote, run: str) -> Made:
 
 
 async def undo(change: FileChange, remote: Remote, run: str) -> Made:
-    """Put the bytes back. Raises ForeignEditError when the file is not as the change left it; then nothing was written."""
+    """Put the bytes back. Raises ForeignEditError, with nothing written, when the file is not as the change left it."""
     return await _replace(inverted(change), remote, run)
 
 

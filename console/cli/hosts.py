@@ -140,7 +140,7 @@ def trust(arguments: argparse.Namespace, output: Output) -> int:
         raise HostKeyChangedError(
             f"{target.address} shows another key than the one pinned: somebody may be in between",
             where=target.host_name,
-            hint=f"if the host was really installed anew: ssh-keygen -f {path} -R {target.address}, then trust it again",
+            hint=f"if it was really installed anew: ssh-keygen -f {path} -R {target.address}, then trust it again",
         )
     fresh = [key for key in keys if standing[key.fingerprint] == "unknown"]
     if not fresh:

@@ -62,7 +62,9 @@ async def last_change(target: Target, output: Output) -> tuple[str, Plan]:
 def plan_of(document: dict[str, Any], target: Target) -> Plan:
     """The plan in a change.json, bound to the target as this machine's inventory has it."""
     if document.get("schema") != 1:
-        raise StateError(f"change.json has schema {document.get('schema')!r}", where=target.name, hint="use a newer console")
+        raise StateError(
+            f"change.json has schema {document.get('schema')!r}", where=target.name, hint="use a newer console"
+        )
     try:
         plan = Plan.model_validate(document.get("plan"))
     except ValueError as error:

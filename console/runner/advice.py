@@ -10,7 +10,8 @@ from console.schema.plan import Plan
 def commands(outcome: Outcome, target: Target, run: str, plan: Plan | None) -> tuple[str, ...]:
     """What a person would type next; the last ones need no console."""
     unit = target.service.unit
-    login = f"ssh {target.host.user or target.defaults.user or ''}{'@' if target.host.user or target.defaults.user else ''}{target.address}"
+    user = target.host.user or target.defaults.user
+    login = f"ssh {user}@{target.address}" if user else f"ssh {target.address}"
     by_hand = f"{login} sudo sh {target.host.state_folder}/{unit}/{run}/undo.sh"
     changed = plan is not None and bool(plan.edits)
     match outcome:

@@ -1,7 +1,7 @@
 """What systemd itself says of the files before they are written: second, after our own comparison of the words.
 
-`systemd-analyze verify` exits 0 for most of what goes wrong in an edit (systemd#11651, systemd#23860), so its words count
-and not its status; and what it said of the files before the edit is no news.
+`systemd-analyze verify` exits 0 for most of what goes wrong in an edit (systemd#11651, systemd#23860), so its words
+count and not its status; and what it said of the files before the edit is no news.
 """
 
 from __future__ import annotations

@@ -192,8 +192,8 @@ TABLE: tuple[Row, ...] = (
     ),
     Row(
         "invocation and job",
-        ("systemctl", "show", "--no-pager", "--property=InvocationID,Job", "--", "{engine}"),
-        properties={"InvocationID": INVOCATION, "Job": EMPTY},
+        ("systemctl", "show", "--no-pager", "--property=InvocationID,NRestarts,Job", "--", "{engine}"),
+        properties={"InvocationID": INVOCATION, "NRestarts": NUMBER, "Job": EMPTY},
     ),
     Row("version", ("systemctl", "--version"), out=r"systemd \d+ \(.+\)\n\+PAM .*\n"),
     Row("reset a failure", ("systemctl", "reset-failed", "--", "{engine}")),

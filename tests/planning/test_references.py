@@ -48,7 +48,14 @@ def test_an_unknown_fact_renders_as_unknown() -> None:
 
 @pytest.mark.parametrize(
     ("when", "value", "holds"),
-    [("a", "x", True), ("a", "", False), ("a", 0, False), ("a", False, False), ("not a", "", True), ("not a", 1, False)],
+    [
+        ("a", "x", True),
+        ("a", "", False),
+        ("a", 0, False),
+        ("a", False, False),
+        ("not a", "", True),
+        ("not a", 1, False),
+    ],
 )
 def test_when(when: str, value: object, holds: bool) -> None:
     assert references.holds(when, {"a": value}) is holds
