@@ -36,7 +36,7 @@ def test_the_list_is_not_empty() -> None:
     assert len(EXCEPTIONS) > 25
 
 
-@pytest.mark.parametrize("kind", subclasses(asyncssh.Error))
+@pytest.mark.parametrize("kind", sorted(subclasses(asyncssh.Error), key=str))
 def test_whatever_is_caught_while_connecting_becomes_ours(kind: type[BaseException]) -> None:
     assert issubclass(kind, CONNECT_EXCEPTIONS)
 

@@ -47,7 +47,7 @@ async def test_the_bytes_are_replaced_and_nothing_else_is_left(remote: Remote, u
     assert [path.name for path in unit.parent.iterdir()] == [unit.name]
 
 
-@pytest.mark.parametrize("content", [b"", b"\x00\xff\r\n" * 1000, os.urandom(600_000)])
+@pytest.mark.parametrize("content", [b"", b"\x00\xff\r\n" * 1000, os.urandom(600_000)], ids=["empty", "small", "large"])
 async def test_any_bytes_of_any_size(remote: Remote, unit: Path, content: bytes) -> None:
     output = await replace(remote, unit, after=content)
     assert output.exit_status == 0, output.complaint
