@@ -11,7 +11,7 @@ from pydantic import ConfigDict, Field, model_validator
 
 from console.errors import InvalidFileError
 from console.schema.names import Frozen, Name, Seconds
-from console.schema.toml_file import check_schema, read_toml, validate
+from console.schema.toml_file import check_schema, line_of, read_toml, validate
 
 OnFailure = Literal["stop", "rollback"]
 VarType = Literal["int", "float", "str", "bool"]
@@ -93,11 +93,15 @@ class Runbook(Frozen):
 
     def step_ids(self) -> list[str]:
         """The id of each step: its own, or its kind with a number where the kind repeats."""
+        own = {step.id for step in self.step if step.id}
         ids: list[str] = []
         for step in self.step:
             base = step.id or step.uses.partition(".")[2] or step.uses
-            number = sum(1 for seen in ids if seen == base or seen.startswith(f"{base}-")) + 1
-            ids.append(base if number == 1 else f"{base}-{number}")
+            name, number = base, 1
+            while not step.id and (name in own or name in ids):
+                number += 1
+                name = f"{base}-{number}"
+            ids.append(name)
         return ids
 
 
@@ -107,10 +111,12 @@ def parse_runbook(text: str, table: Mapping[str, Any], path: str) -> Runbook:
     runbook = validate(Runbook, table, path=path, text=text)
     if not runbook.step:
         raise InvalidFileError("a runbook needs at least one [[step]]", where=path)
-    own_ids = [step.id for step in runbook.step if step.id]
-    for step_id in own_ids:
-        if own_ids.count(step_id) > 1:
-            raise InvalidFileError(f"two steps have the id {step_id!r}", where=path)
+    seen: set[str] = set()
+    for index, step in enumerate(runbook.step):
+        if step.id in seen:
+            line = line_of(text, ("step", index, "id"))
+            raise InvalidFileError(f"two steps have the id {step.id!r}", where=f"{path}:{line}" if line else path)
+        seen |= {step.id} if step.id else set()
     return runbook.model_copy(update={"text": text, "path": path})
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -35,30 +36,51 @@ def read_toml(path: Path) -> tuple[str, dict[str, Any]]:
         raise InvalidFileError(re.sub(r"\s*\(at .*\)$", "", message), where=where) from None
 
 
+_HEADER = re.compile(r"^\s*(\[\[?)\s*([^\]]+?)\s*\]\]?\s*(?:#.*)?$")
+_KEY_PART = r"""(?:"[^"]*"|'[^']*'|[A-Za-z0-9_-]+)"""
+_KEY_LINE = re.compile(rf"^\s*({_KEY_PART}(?:\s*\.\s*{_KEY_PART})*)\s*=")
+
+
 def line_of(text: str, keys: tuple[str | int, ...]) -> int | None:
-    """The line where a key path such as ("step", 3, "to") stands, as well as a text search can tell; 1-based."""
-    wanted_tables = [str(key) for key in keys if not isinstance(key, int)]
-    index = next((key for key in keys if isinstance(key, int)), None)
-    header = re.compile(r"^\s*\[\[?\s*([^\]]+?)\s*\]\]?\s*(?:#.*)?$")
-    current: list[str] = []
-    seen_of_array = -1
-    best: int | None = None
-    for number, line in enumerate(text.splitlines(), start=1):
-        if match := header.match(line):
-            current = [part.strip().strip("\"'") for part in match[1].split(".")]
-            if line.lstrip().startswith("[[") and index is not None and current == wanted_tables[: len(current)]:
-                seen_of_array += 1
-        in_element = index is None or seen_of_array == index
-        if current == wanted_tables[: len(current)] and in_element:
-            if header.match(line):
-                if current and (best is None or len(current) > 0):
-                    best = number
-                continue
-            key = re.match(r"""\s*["']?([A-Za-z0-9_.-]+)["']?\s*=""", line)
-            rest = wanted_tables[len(current) :]
-            if key and rest and key[1].split(".")[0] == rest[0]:
-                return number
+    """The line where a key path such as ("step", 3, "to") stands, as well as a text search can tell; 1-based.
+
+    A number counts the tables of an array from 0. Where the key itself has no line (it is missing, or stands inside an
+    inline table), the line of what holds it; None where nothing of the path has one.
+    """
+    best, best_length = None, 0
+    for path, number in _places(text):
+        if len(path) > best_length and path == keys[: len(path)]:
+            best, best_length = number, len(path)
     return best
+
+
+def _places(text: str) -> Iterator[tuple[tuple[str | int, ...], int]]:
+    """Every header and every key at the start of a line, with its path from the root."""
+    current: tuple[str | int, ...] = ()
+    elements: dict[tuple[str | int, ...], int] = {}
+    inside = ""  # the quotes of a string that goes on over lines
+    for number, line in enumerate(text.splitlines(), start=1):
+        if inside:
+            inside = "" if line.count(inside) % 2 else inside
+            continue
+        if header := _HEADER.match(line):
+            current = ()
+            parts = _key_parts(header[2])
+            for depth, part in enumerate(parts, start=1):
+                current = (*current, part)
+                if header[1] == "[[" and depth == len(parts):
+                    elements[current] = elements.get(current, -1) + 1
+                    yield current, number
+                if current in elements:
+                    current = (*current, elements[current])
+            yield current, number
+        elif key := _KEY_LINE.match(line):
+            yield (*current, *_key_parts(key[1])), number
+        inside = next((quotes for quotes in ('"""', "'''") if line.count(quotes) % 2), "")
+
+
+def _key_parts(dotted: str) -> tuple[str, ...]:
+    return tuple(part.strip("\"'") for part in re.findall(_KEY_PART, dotted))
 
 
 def _known_keys(model: type[BaseModel], location: tuple[str | int, ...]) -> list[str]:
@@ -86,8 +108,13 @@ def validate(
     try:
         return model.model_validate(table)
     except ValidationError as problem:
-        error = problem.errors(include_url=False)[0]
+        # An unknown key is often why another is missing: the misspelt one is what to say.
+        errors = sorted(problem.errors(include_url=False), key=lambda error: error["type"] != "extra_forbidden")
+        error = errors[0]
         location = (*at, *(key for key in error["loc"] if key != "[key]"))
+        said = str(error["msg"]).removeprefix("Value error, ")
+        if not error["loc"] and (named := re.match(r"([A-Za-z0-9_.-]+): ", said)):
+            location, said = (*at, *named[1].split(".")), said[named.end() :]
         line = line_of(text, location) if text else None
         where = f"{path}:{line}" if line else str(path)
         key = ".".join(str(part + 1) if isinstance(part, int) else str(part) for part in location)
@@ -96,9 +123,13 @@ def validate(
             message = f"unknown key {word!r} in {key.rpartition('.')[0] or 'the file'}"
             message += nearest(word, _known_keys(model, tuple(error["loc"])))
         elif error["type"] == "missing":
-            message = f"{key} is missing"
+            holder = error["input"] if isinstance(error["input"], Mapping) else {}
+            near = difflib.get_close_matches(str(location[-1]), [str(name) for name in holder], n=1, cutoff=0.6)
+            message = f"{key} is missing{f'; is {near[0]!r} meant to be it?' if near else ''}"
+        elif error["type"] == "tuple_type" and isinstance(error["input"], Mapping):
+            message = f"{key} is a list of tables: write [[{key}]]"
         else:
-            message = f"{key}: {error['msg'].removeprefix('Value error, ')}" if key else str(error["msg"])
+            message = f"{key}: {said}" if key else said
         raise InvalidFileError(message, where=where) from None
 
 

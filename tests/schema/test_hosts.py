@@ -1,0 +1,81 @@
+"""The inventory: which target a name means, and which it does not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from console.errors import NoSuchTargetError
+from console.schema.hosts import Host, Inventory, Service, Target, load_inventory
+
+CASE = Path(__file__).parent.parent / "cases" / "schema" / "hosts.toml"
+
+
+@pytest.fixture
+def inventory() -> Inventory:
+    return load_inventory(CASE)
+
+
+def test_targets_in_the_order_of_the_file(inventory: Inventory) -> None:
+    assert [target.name for target in inventory.targets()] == ["gpu1/llm", "gpu2/llm", "gpu2/small"]
+
+
+def test_what_a_target_knows(inventory: Inventory) -> None:
+    one, _, small = inventory.targets()
+    assert (one.address, one.defaults.user, one.service.url) == ("gpu1.example.net", "ops", "http://127.0.0.1:30000")
+    assert (small.address, small.host.protected, small.service.load_time) == ("gpu2", True, 180.0)
+    assert [target.service.port for target in inventory.targets()] == [30000, 30000, 443]
+
+
+def test_by_its_name_or_by_a_host_with_one_service(inventory: Inventory) -> None:
+    assert inventory.target("gpu2/small").name == "gpu2/small"
+    assert inventory.target("gpu1").name == "gpu1/llm"
+
+
+@pytest.mark.parametrize(
+    ("name", "said", "hint"),
+    [
+        ("gpu2", "gpu2 has several services: gpu2/llm, gpu2/small", "host/service"),
+        ("gpu1/lm", "no target 'gpu1/lm'; did you mean 'gpu1/llm'?", "known targets: gpu1/llm, gpu2/llm, gpu2/small"),
+        ("spare", "host spare has no service in", ""),
+        ("", "no target ''", "known targets"),
+        ("*", "no target '*'", "known targets"),
+    ],
+)
+def test_what_is_no_target(inventory: Inventory, name: str, said: str, hint: str) -> None:
+    with pytest.raises(NoSuchTargetError) as caught:
+        inventory.target(name)
+    assert said in caught.value.message
+    assert hint in caught.value.hint
+    assert caught.value.exit_code == 2
+
+
+def test_results_are_relative_to_the_file(inventory: Inventory, tmp_path: Path) -> None:
+    assert inventory.results_path == CASE.parent.parent / "findings"
+    absolute = inventory.model_copy(update={"results": inventory.results.model_copy(update={"path": "/srv/findings"})})
+    assert absolute.results_path == Path("/srv/findings")
+
+
+def test_only_a_lab_is_simulated(inventory: Inventory) -> None:
+    service = Service(unit="x.service", engine="sglang", url="http://127.0.0.1:1")
+    assert not inventory.targets()[0].simulated
+    assert Target(host_name="h", service_name="s", host=Host(speed=20), service=service).simulated
+
+
+@pytest.mark.parametrize("url", ["http://[::1]:30000", "http://127.0.0.1:30000/v1", "https://engine.example.net"])
+def test_urls_that_are_taken(url: str) -> None:
+    assert Service(unit="x.service", engine="sglang", url=url).url == url
+
+
+@pytest.mark.parametrize("unit", ["x.service", "x@1.service", "a-b_c:d.service", r"a\x2db.service"])
+def test_units_that_are_taken(unit: str) -> None:
+    assert Service(unit=unit, engine="sglang", url="http://h").unit == unit
+
+
+@pytest.mark.parametrize(
+    "unit", ["x", "x.socket", "../x.service", "x y.service", "x.service\n", "@.service", "a" * 260 + ".service"]
+)
+def test_units_that_are_not(unit: str) -> None:
+    with pytest.raises(ValueError, match="is not a service unit's name"):
+        Service(unit=unit, engine="sglang", url="http://h")
