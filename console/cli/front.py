@@ -171,6 +171,7 @@ class Front:
             try:
                 await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
                 if not reading.done():
+                    self.output.note("")
                     return question.default, "terminal: stopped"
                 line = reading.result()
             finally:

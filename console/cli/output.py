@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sys
@@ -30,6 +31,9 @@ class Output:
 
     def __init__(self) -> None:
         self.redactor = Redactor()
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            # A locale without UTF-8 must not cost a result for the sake of one character; stderr is so by itself.
+            sys.stdout.reconfigure(errors="backslashreplace")
 
     @property
     def is_terminal(self) -> bool:

@@ -114,11 +114,19 @@ def _engine(facts: Facts) -> list[str]:
 def _gpus(facts: Facts) -> list[str]:
     if not facts.host.gpus:
         return [f"n/a: {facts.host.gpu_reason or 'none'}"]
-    return [_gpu(gpu) for gpu in facts.host.gpus]
+    alike: dict[tuple[str, int], list[Gpu]] = {}
+    for gpu in facts.host.gpus:
+        alike.setdefault((gpu.name, gpu.memory_total_mib), []).append(gpu)
+    return [_gpus_alike(gpus) for gpus in alike.values()]
 
 
-def _gpu(gpu: Gpu) -> str:
-    return f"{gpu.index}: {gpu.name}, {gpu.memory_used_mib:,} of {gpu.memory_total_mib:,} MiB used"
+def _gpus_alike(gpus: Sequence[Gpu]) -> str:
+    """`2 x NAME, 81,559 MiB each; used: 0: 71,234, 1: 71,230`."""
+    first = gpus[0]
+    used = {gpu.memory_used_mib for gpu in gpus}
+    each = ", ".join(f"{gpu.index}: {gpu.memory_used_mib:,}" for gpu in gpus)
+    in_use = f"{first.memory_used_mib:,} each" if len(used) == 1 else each
+    return f"{len(gpus)} x {first.name}, {first.memory_total_mib:,} MiB; used: {in_use}"
 
 
 def _starts(facts: Facts) -> list[str]:

@@ -54,7 +54,7 @@ def settings_text(outcome: str, plan: PlanMade) -> list[str]:
         name, _, value = before.partition(" ")
         if not arrow:
             said.append(sentence)
-        elif value == after or plan.nothing_to_do:
+        elif value == after or plan.nothing_to_do or outcome == Outcome.NO_CHANGE:
             said.append(f"{name} already {after}")
         elif outcome == Outcome.ROLLED_BACK:
             said.append(f"{name} back to {value}")

@@ -62,7 +62,7 @@ class Narration:
     asks: bool = False
     state: RunState = field(default_factory=RunState)
     _told: dict[str, tuple[str, float]] = field(default_factory=dict)
-    _failure_lines: set[str] = field(default_factory=set)
+    _failure_lines: set[tuple[str, str]] = field(default_factory=set)
 
     def tell(self, event: Event) -> list[Line]:
         self.state.apply(event)
@@ -82,7 +82,10 @@ class Narration:
             case PlanMade():
                 return self._plan(event)
             case LogLine() if event.kind == "failure":
-                self._failure_lines.add(_key(event.text))
+                key = event.target, _key(event.text)
+                if key in self._failure_lines:
+                    return []  # seen while waiting, and again as what ended it
+                self._failure_lines.add(key)
                 return self._say(event, f"| {one_line(event.text, 400)}", "bad", indent=4)
             case _:
                 return self._short(event)
@@ -177,7 +180,7 @@ class Narration:
         message = "\n".join(
             line
             for line in event.message[:LONGEST_MESSAGE].split("\n")
-            if line.strip() and _key(line) not in self._failure_lines
+            if line.strip() and (event.target, _key(line)) not in self._failure_lines
         )
         took = duration(event.duration_s) if event.duration_s >= 0.05 else ""
         return lines(

@@ -242,6 +242,14 @@ async def test_a_terminal_that_may_not_be_redrawn_gets_plain_lines(
     assert "[7/8] ...      weights" in text
 
 
+def test_a_locale_without_utf8_costs_no_result() -> None:
+    code = "from console.cli.output import Output; Output().data('模 …')"
+    root = Path(__file__).parents[2]
+    environment = os.environ | {"PYTHONIOENCODING": "latin-1"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, cwd=root, env=environment)
+    assert done.stdout == b"\\u6a21 \\u2026\n"
+
+
 def test_rich_is_not_loaded_before_a_screen_is_drawn() -> None:
     code = "import sys, console.cli.front; print([name for name in sys.modules if name.split('.')[0] == 'rich'])"
     root = Path(__file__).parents[2]

@@ -52,6 +52,7 @@ def test_a_target_that_was_not_begun_has_no_code() -> None:
     [
         ("verified", "context_length 16384 -> 65536"),
         ("applied-unverified", "context_length 16384 -> 65536"),
+        ("no-change", "context_length already 65536"),  # a resume that only had to prove it
         ("rolled-back", "context_length back to 16384"),
         ("failed-unchanged", "context_length still 16384"),
         ("aborted-unchanged", "context_length still 16384"),

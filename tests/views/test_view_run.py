@@ -67,6 +67,9 @@ def test_a_wait_speaks_at_each_phase_and_otherwise_now_and_then() -> None:
 def test_lines_of_the_log_are_not_said_twice() -> None:
     text = told(story.rolled_back())
     assert text.count("CUDA out of memory") == 1
+    line = LogLine(target=story.TARGET, kind="failure", text="CUDA out of memory")
+    other = LogLine(target="node8/chat", kind="failure", text="CUDA out of memory")
+    assert told(story.numbered([(0, line), (1, line), (1, other)])).count("CUDA out of memory") == 2
     assert "next: journalctl -u sglang-chat.service -n 200" in text
 
 
