@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from console.clock import stamp
@@ -51,6 +52,8 @@ async def collect(reader: Reader, engine: Engine, *, patience_s: float = 0.0) ->
     tail = parse_journal(sections.get("journal_tail", b""), reader.redactor, engine).lines
     serving, reason = await _serving(reader, engine, unit, process, patience_s)
     host = parse_host(sections)
+    # A simulated host's journal keeps wall time; everything else of it is measured as if it ran at its own speed.
+    speed = target.host.speed
     return Facts(
         target=target.name,
         read_at=stamp(reader.clock.now()),
@@ -63,9 +66,9 @@ async def collect(reader: Reader, engine: Engine, *, patience_s: float = 0.0) ->
         paths=parse_paths(sections.get("paths", b"")),
         ledger=parse_ledger(sections.get("ledger", b"")),
         lock=parse_lock(sections.get("lock", b"")),
-        load_times_s=load_times_s(head),
+        load_times_s=load_times_s(head, speed),
         prefill_tok_s=prefill_tok_s([*head, *tail]),
-        foreign_requests_60s=recent_requests(head, tail),
+        foreign_requests_60s=recent_requests(head, tail, host.now, speed),
     )
 
 
@@ -134,12 +137,12 @@ def _learn_tree(redactor: Redactor, value: Any) -> None:
             _learn_tree(redactor, item)
 
 
-def load_times_s(head: Sequence[JournalLine]) -> tuple[float, ...]:
+def load_times_s(head: Sequence[JournalLine], speed: float = 1.0) -> tuple[float, ...]:
     """Start to ready, out of the first lines of this invocation; empty where they do not reach that far."""
     ready = next((line.at for line in head if line.read is not None and line.read.kind == "ready"), None)
     if ready is None or not head[0].at:
         return ()
-    return (round(ready - head[0].at, 1),)
+    return (round((ready - head[0].at) * speed, 1),)
 
 
 def prefill_tok_s(lines: Sequence[JournalLine]) -> float | None:
@@ -154,15 +157,28 @@ def prefill_tok_s(lines: Sequence[JournalLine]) -> float | None:
     return max(rates, default=None)
 
 
-def recent_requests(head: Sequence[JournalLine], tail: Sequence[JournalLine]) -> int | None:
-    """Generations asked of it in the last minute of its log, none of them ours; None where it logs no requests."""
-    access = [line for line in [*head, *tail] if line.read is not None and line.read.kind == "access"]
+def recent_requests(
+    head: Sequence[JournalLine], tail: Sequence[JournalLine], now: str, speed: float = 1.0
+) -> int | None:
+    """Generations asked of it in the minute before `now`, the host's own; None where it logs no requests.
+
+    Those before it was ready are the engine's own: it warms itself up.
+    """
+    lines = [*head, *tail]
+    access = [line for line in lines if line.read is not None and line.read.kind == "access"]
     if not access:
         return None
-    newest = max(line.at for line in [*head, *tail])
+    ready = max((line.at for line in lines if line.read is not None and line.read.kind == "ready"), default=0.0)
+    try:
+        until = datetime.fromisoformat(now).timestamp()
+    except ValueError:
+        until = max(line.at for line in lines)
     recent = {
         line.cursor
         for line in access
-        if line.read is not None and line.read.values.get("method") == "POST" and newest - line.at <= 60
+        if line.read is not None
+        and line.read.values.get("method") == "POST"
+        and line.at > ready
+        and (until - line.at) * speed <= 60
     }
     return len(recent)

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 from console.clock import SystemClock
-from console.engines.base import Reply, Request
+from console.engines.base import LogLine, Reply, Request
 from console.engines.registry import engine_named
-from console.facts.collect import collect
+from console.facts.collect import collect, recent_requests
+from console.facts.journal import JournalLine
 from console.remote.scripts import Output, cut
 from console.remote.session import Reader
 from console.schema.facts import Facts
@@ -121,3 +122,17 @@ async def test_a_refused_key_is_a_reason() -> None:
     assert facts.serving is not None
     assert facts.serving.refused
     assert "refused our key" in facts.serving_reason
+
+
+def access(at: float, method: str = "POST") -> JournalLine:
+    return JournalLine("", at, "inv", f"s={at}", LogLine("access", "", {"method": method}))
+
+
+def test_requests_of_the_last_minute_are_counted_but_not_the_warm_up() -> None:
+    ready = JournalLine("", 100.0, "inv", "s=100", LogLine("ready", ""))
+    now = "1970-01-01T00:05:00.000Z"
+    head = [access(99.0), ready, access(150.0), access(250.0)]
+    assert recent_requests(head, [access(250.0), access(299.0), access(299.5, "GET")], now) == 2
+    assert recent_requests(head, [], now, speed=20.0) == 0
+    assert recent_requests([access(290.0), access(295.0), JournalLine("", 296.0, "inv", "s")], [], now) == 2
+    assert recent_requests([ready], [], now) is None
