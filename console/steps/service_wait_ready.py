@@ -64,6 +64,8 @@ class ServiceWaitReady(Step):
                 io.plan.target.service.port,
                 cursor,
                 patience_s=max(5.0, limit_s - waited_s),
+                # Not only the current start's: the last lines of a start that crashed say why.
+                not_of=io.invocation_before if io.restarted else "",
             )
             if watch.reconnected and io.regained is not None:
                 await io.regained()
