@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import os
 import secrets
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from console.remote.ssh import Connections
 from console.runs.directory import write_durably
 from console.schema.hosts import Target
 from console.schema.outcome import worst
+from console.schema.plan import Plan
 from console.schema.runbook import Runbook, Value
 from console.views.plan import plan_text
 from console.views.plan_markdown import plan_markdown
@@ -45,7 +47,8 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     codes = []
     for preview in results:
         if preview.plan is not None:
-            output.data(plan_text(preview.plan, preview.facts))
+            commands = () if preview.error is not None else (command(arguments, preview.plan),)
+            output.raw(plan_text(preview.plan, preview.facts, color=output.color, commands=commands))
         codes.append(output.error(preview.error) if preview.error is not None else 0)
     if arguments.md and plans:
         _write(Path(arguments.md), "\n".join(output.redactor.text(plan_markdown(plan)) for plan in plans))
@@ -54,6 +57,16 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
         save_plan(Path(arguments.out), runbook, hosts, plans, ulid(SystemClock().now(), secrets.token_bytes(10)))
         output.note(f"kept in {arguments.out}; carry it out with: console run --plan {arguments.out}")
     return code
+
+
+def command(arguments: argparse.Namespace, plan: Plan) -> str:
+    """The run that would carry this plan out, for one target; what a person must add stands in capitals."""
+    words = ["console", *(["--hosts", arguments.hosts] if arguments.hosts else []), "run"]
+    words += [arguments.runbook, plan.target.name]
+    words += [word for assignment in arguments.assignments for word in ("--set", assignment)]
+    words += ["--accept-pending"] if plan.activation.needs_accept else []
+    words += ["--reason", "TEXT"] if plan.target.host.protected else []
+    return shlex.join(words)
 
 
 def _write(path: Path, text: str) -> None:
