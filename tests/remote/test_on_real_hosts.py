@@ -233,3 +233,47 @@ async def test_sudo_with_a_password_is_said(host: Host, tmp_path: Path) -> None:
     with pytest.raises(SudoError):
         await connected.act("act_reload.sh")
     await connected.aclose()
+
+
+@pytest.mark.parametrize(
+    ("exec_start", "complaint"),
+    [
+        ("ExecStart=/usr/bin/sleep \\\n    1000\n", ""),
+        ("ExecStart=/usr/bin/sleep\n    --context-length 200000 \\\n    1000\n", "Missing '='"),
+        ("ExecStart=/usr/bin/no-such-engine\n", "no-such-engine"),
+    ],
+)
+async def test_systemd_judges_a_unit_that_is_not_installed(
+    host: Host, remote: Remote, exec_start: str, complaint: str
+) -> None:
+    host.write_unit(UNIT, "[Service]\nExecStart=/usr/bin/sleep 1000\n")
+    candidate = base64.b64encode(f"[Service]\n{exec_start}".encode()).decode()
+    dropin = base64.b64encode(b"[Service]\nNice=5\n").decode()
+    output = await remote.act("act_verify.sh", "/tmp/entry", UNIT, UNIT, candidate, f"{UNIT}.d/10.conf", dropin)
+    said = output.text("warnings")
+    assert complaint in said if complaint else UNIT not in said, said
+    assert host.read(UNIT_PATH) == "[Service]\nExecStart=/usr/bin/sleep 1000\n"
+    assert not host.exists("/tmp/entry/verify")
+
+
+async def test_a_change_leaves_a_line_in_the_hosts_own_log(host: Host, remote: Remote) -> None:
+    await remote.act("act_log.sh", "kim: context_length 32768 -> 200000 (run 01RUN)")
+    assert "kim: context_length 32768 -> 200000 (run 01RUN)" in host.out("journalctl", "-t", "console", "-o", "cat")
+
+
+async def test_an_undo_by_hand_on_the_host(host: Host, remote: Remote) -> None:
+    before, after = "[Service]\nExecStart=/usr/bin/sleep 1000\n", "[Service]\nExecStart=/usr/bin/sleep 2000\n"
+    host.write_unit(UNIT, before)
+    digests = [hashlib.sha256(text.encode()).hexdigest() for text in (before, after)]
+    table = base64.b64encode(f"{UNIT_PATH}\t{digests[0]}\t{digests[1]}\tbackup-1\n".encode()).decode()
+    document = base64.b64encode(b'{"state": "open"}').decode()
+    done = await remote.act("act_ledger.sh", "/var/lib/console", UNIT, "01RUN", document, table, UNIT_PATH, "backup-1")
+    assert done.exit_status == 0, done.complaint
+    host.write_unit(UNIT, after)
+    host.run("systemctl", "restart", UNIT)
+    host.run("sh", f"/var/lib/console/{UNIT}/01RUN/undo.sh")
+    assert host.read(UNIT_PATH) == before
+    assert host.show(UNIT, "NeedDaemonReload") == "no"
+    async with asyncio.timeout(20):
+        while host.main_argv(UNIT) != ["/usr/bin/sleep", "1000"]:  # noqa: ASYNC110
+            await asyncio.sleep(0.2)
