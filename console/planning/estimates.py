@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Sequence
 
 from console.schema.facts import Facts
 from console.schema.hosts import Target
@@ -12,13 +13,8 @@ from console.schema.plan import Plan
 def load_time_s(target: Target, facts: Facts) -> float | None:
     """Start to ready: the median of the starts the journal still shows, else the inventory's word, else unknown."""
     if facts.load_times_s:
-        return statistics.median(load_times_s(target, facts))
+        return statistics.median(facts.load_times_s)
     return target.service.load_time
-
-
-def load_times_s(target: Target, facts: Facts) -> list[float]:
-    """Loads the journal still shows; a simulated host's clock runs slower than its story by its speed."""
-    return [seconds * target.host.speed for seconds in facts.load_times_s]
 
 
 def span(seconds: float) -> str:
@@ -29,6 +25,13 @@ def span(seconds: float) -> str:
     return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60:02d} min"
 
 
+def loads(seen: Sequence[float]) -> str:
+    """How many starts the figure is from, and how far they lie apart."""
+    if len(seen) < 2:
+        return "as the last start" if seen else ""
+    return f"{len(seen)} starts: {span(min(seen))} to {span(max(seen))}"
+
+
 def outage(target: Target, facts: Facts) -> list[str]:
     """The plan's answer to how long nothing is served, and for whom."""
     if facts.unit.active_state != "active":
@@ -37,8 +40,7 @@ def outage(target: Target, facts: Facts) -> list[str]:
     if load is None:
         first = "length unknown: no earlier start is in the journal"
     else:
-        seen = load_times_s(target, facts)
-        source = f"{len(seen)} loads: {span(min(seen))}-{span(max(seen))}" if seen else "load_time in hosts.toml"
+        source = loads(facts.load_times_s) or "load_time in hosts.toml"
         first = f"about {span(load)} ({source})"
     running = facts.serving.running_requests if facts.serving else None
     return [f"{first}, {'requests in flight not visible' if running is None else f'{running} requests in flight'}"]
