@@ -37,7 +37,7 @@ class Definition:
         if self.value is not None and not self.unread:
             return self.where
         files = " or ".join(f"EnvironmentFile={each.name} ({each.where})" for each in self.unread)
-        return " or ".join(filter(None, (self.where, files))) or "set nowhere we can see"
+        return " or ".join(filter(None, (self.where, files))) or "no file we can see"
 
 
 def definition(unit: EffectiveUnit, name: str) -> Definition:

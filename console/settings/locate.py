@@ -57,7 +57,7 @@ def locate(unit: EffectiveUnit, engine: Engine, what: Sought) -> Found | Absent:
         elsewhere.refuse_launch(unit, command, launch, engine, what)
         elsewhere.refuse_config(unit, command, launch.first, what)
         elsewhere.refuse_environment(unit, command, what)
-        return Absent(command, launch, _nearest(command, what))
+        return Absent(command, launch, _nearest(command, what), _surprises(unit, command))
     last = found[-1]
     elsewhere.refuse_value(unit, command, last, what)
     notes = elsewhere.refuse_override(unit, command, last, engine, what)
@@ -66,7 +66,7 @@ def locate(unit: EffectiveUnit, engine: Engine, what: Sought) -> Found | Absent:
         f"{unit.where(command.path, command.words[each.index].start)} ({each.value or 'no value'}) does not"
         for each in found[:-1]
     )
-    return Found(command, launch, last, found[:-1], notes)
+    return Found(command, launch, last, found[:-1], notes + _surprises(unit, command))
 
 
 def only_command(unit: EffectiveUnit) -> Command:
@@ -82,20 +82,29 @@ def only_command(unit: EffectiveUnit) -> Command:
         elsewhere.refuse_file(unit, fragment.path)
     for notice in notices(unit):
         if notice.is_fatal:
-            raise RefusedError(
-                f"systemd cannot load this unit: {notice.message}",
-                where=notice.where,
-                hint=f"repair it, then: systemd-analyze verify {fragment.path}",
-            )
+            hint = f"repair it first; systemd-analyze verify {fragment.path}"
+            raise RefusedError(notice.message, where=notice.where, hint=hint)
     if not commands:
         raise RefusedError("no ExecStart= takes effect", where=fragment.path, hint=f"systemctl cat {unit.name}")
     if len(commands) > 1:
-        places = ", ".join(f"{each.path}:{each.line}" for each in commands)
+        places = ", ".join(dict.fromkeys(f"{each.path}:{each.line}" for each in commands))
         raise SettingElsewhereError(
             f"ExecStart= runs {len(commands)} commands one after another, so which of them is meant is a guess",
             where=places,
         )
     return commands[0]
+
+
+def _surprises(unit: EffectiveUnit, command: Command) -> tuple[str, ...]:
+    """What a reader of the command's own lines would not expect."""
+    last_line = unit.source(command.path).text.line_at(command.end) + 1
+    return tuple(
+        f"{each.where}: {each.message}"
+        for each in notices(unit)
+        if each.kind in ("ends-early", "inline-comment")
+        and each.path == command.path
+        and command.line <= each.line <= last_line
+    )
 
 
 def _nearest(command: Command, what: Sought) -> tuple[str, ...]:
