@@ -52,7 +52,7 @@ def of_this_machine(name: str) -> Earlier:
 
 
 def runbook_of(plan: Plan) -> Runbook:
-    return parse_runbook(plan.runbook_text, tomllib.loads(plan.runbook_text), plan.runbook)
+    return parse_runbook(plan.runbook_text, tomllib.loads(plan.runbook_text), plan.runbook_path or plan.runbook)
 
 
 def carry_out(earlier: Earlier, purpose: Purpose, arguments: argparse.Namespace, output: Output) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import os
 
 from console.cli.inventory import inventory
@@ -46,7 +45,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
             body = describe.facts(facts) | {
                 "levels": [event_of(target.name, level).model_dump(mode="json") for level in levels]
             }
-            output.data(json.dumps(output.redactor.tree(body), indent=1, ensure_ascii=False))
+            output.json(body)
         else:
             output.data(facts_text(facts, shown(levels, arguments.setting)))
     return 0

@@ -22,7 +22,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
         found = [summary for summary in found if summary.open]
     if arguments.json:
         for summary in found:
-            output.data(summary.to_json())
+            output.json(summary.document())
         return 0
     if not found:
         output.note("no open run" if arguments.open else "no run yet")

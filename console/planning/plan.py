@@ -93,6 +93,7 @@ def make_plan(
     plan = Plan(
         target=target,
         runbook=runbook.name,
+        runbook_path=runbook.path,
         title=runbook.title,
         runbook_sha256=runbook.sha256,
         runbook_text=redactor.text(runbook.text),

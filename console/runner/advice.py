@@ -24,7 +24,7 @@ def commands(outcome: Outcome, target: Target, run: str, plan: Plan | None) -> t
             return (f"console rollback {run}", f"{login} systemctl status {unit}", by_hand)
         case Outcome.ROLLED_BACK | Outcome.FAILED_UNCHANGED | Outcome.ABORTED_UNCHANGED:
             return (
-                f"console plan {plan.runbook if plan else 'RUNBOOK'} {target.name}",
+                f"console plan {plan.runbook_path if plan and plan.runbook_path else 'RUNBOOK'} {target.name}",
                 f"{login} journalctl -u {unit} -n 200",
             )
         case _:

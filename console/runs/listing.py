@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from console.errors import StateError, UsageError
 from console.runs.directory import RUN_ID, RunDirectory
@@ -63,9 +63,9 @@ class RunSummary:
         reasons = dict.fromkeys(self.open_targets.values())
         return "; ".join(reasons)
 
-    def to_json(self) -> str:
-        """The summary as one line of JSON."""
-        return json.dumps(asdict(self) | {"open": self.open, "why": self.why}, ensure_ascii=False)
+    def document(self) -> dict[str, Any]:
+        """The summary as JSON has it."""
+        return asdict(self) | {"open": self.open, "why": self.why}
 
 
 def list_runs(base: Path) -> list[RunSummary]:

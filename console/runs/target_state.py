@@ -148,7 +148,12 @@ class TargetState:
 
     @property
     def changed(self) -> bool:
-        """Whether a change was made and not put back before a process ran it."""
+        """Whether a change was made and not put back before a process ran it.
+
+        A resume that finds everything made already proves its parent's change: that change is what it is about.
+        """
+        if self.purpose == "resume" and self.verified is not None and self.plan is not None and self.plan.settings:
+            return True
         return any(self._counts(change) for change in self.changes.values())
 
     @property

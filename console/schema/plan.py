@@ -97,6 +97,7 @@ class Plan(Frozen):
     schema_: Literal[1] = Field(default=1, alias="schema")
     target: Target
     runbook: str
+    runbook_path: str = ""
     title: str
     runbook_sha256: str
     runbook_text: str
