@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from console.engines.base import Engine, LogLine
+from console.engines.base import Engine, LineKind, LogLine
 from console.engines.progress import LoadProgress, eta_s
 from console.facts.watch import Watch
 
@@ -23,6 +23,8 @@ STALE_PORT_S = 5.0
 STALL_S = 120.0
 # Restarts by systemd after which a start without a known cause counts as a crash loop.
 CRASH_LOOP_RESTARTS = 2
+# Lines of a load. A service that has served for long shows others; then the line that said ready is long gone.
+LOADING: frozenset[LineKind] = frozenset({"args", "weights", "pool", "limits", "graphs", "listening"})
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ class Readiness:
     phase_started_at: float = 0.0
     restarts_seen: int = 0
     foreign_since: float | None = None
-    logged: bool = False
+    load_seen: bool = False
     _marks: tuple[object, ...] = ()
 
     def moving(self, now: float, stall_s: float = STALL_S) -> bool:
@@ -108,7 +110,7 @@ class Readiness:
     def _read_lines(self, watch: Watch, now: float, on_line: Callable[[LogLine], None]) -> None:
         before = self.progress.phase
         for line in watch.lines:
-            self.logged = True
+            self.load_seen = self.load_seen or line.kind in LOADING
             on_line(line)
             self.progress = self.progress.after(line)
             if line.kind == "failure":
@@ -154,7 +156,7 @@ class Readiness:
         else:
             self.foreign_since = None
         port_is_ours = watch.port_owner == "unit"
-        if port_is_ours and (self.progress.ready or not self.logged):
+        if port_is_ours and (self.progress.ready or not self.load_seen):
             return self._verdict("ready", "ready", phase="ready")
         if watch.unit.active_state not in ("active", "activating", "deactivating", "reloading"):
             return self._verdict("waiting", f"unit is {watch.unit.active_state}", phase="starting")
