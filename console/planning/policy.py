@@ -62,6 +62,13 @@ def usable(facts: Facts) -> None:
     unreadable = [file for file in facts.files if file.error]
     if unreadable:
         raise RefusedError(f"{unreadable[0].path} cannot be read: {unreadable[0].error}", where=facts.target)
+    if unit.active_state == "active" and facts.process.foreign_pid:
+        raise RefusedError(
+            f"the service's port is answered by process {facts.process.foreign_pid}, which is not of {unit.id}: "
+            "what it serves would say nothing about this unit",
+            where=facts.target,
+            hint="a stale process, or an engine in a container, which this release does not follow",
+        )
     if facts.serving is not None and facts.serving.refused:
         raise EngineAuthError(
             "the engine refused our key (401): what is served could not be proven afterwards",

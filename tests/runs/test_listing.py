@@ -92,7 +92,7 @@ class TestOne:
 
     def test_as_json(self, tmp_path: Path) -> None:
         keep(tmp_path, stories.aborted_in_wait(run=A))
-        table = json.loads(only(tmp_path).to_json())
+        table = json.loads(json.dumps(only(tmp_path).document()))
         assert table["open"] is True
         assert table["outcomes"] == {TARGET: "applied-unverified"}
 
