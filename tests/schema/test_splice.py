@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from console.schema.splice import Splice, apply, compose, inverse
@@ -28,12 +28,14 @@ def two_edits(draw: st.DrawFn) -> tuple[bytes, list[Splice], list[Splice]]:
     return data, first, draw(splices_of(apply(data, first)))
 
 
+@settings(deadline=None)  # the machine may be busy
 @given(two_edits())
 def test_two_edits_in_one_list_do_what_both_do(case: tuple[bytes, list[Splice], list[Splice]]) -> None:
     data, first, second = case
     assert apply(data, compose(data, first, second)) == apply(apply(data, first), second)
 
 
+@settings(deadline=None)  # the machine may be busy
 @given(two_edits())
 def test_an_edit_is_undone_by_its_inverse(case: tuple[bytes, list[Splice], list[Splice]]) -> None:
     data, first, _ = case
@@ -41,6 +43,7 @@ def test_an_edit_is_undone_by_its_inverse(case: tuple[bytes, list[Splice], list[
     assert inverse(inverse(first)) == tuple(first)
 
 
+@settings(deadline=None)  # the machine may be busy
 @given(st.binary(), st.binary())
 def test_any_bytes_survive_the_plan_file(old: bytes, new: bytes) -> None:
     splice = Splice(start=3, old=old, new=new)

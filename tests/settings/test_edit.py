@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from console import errors
@@ -173,6 +173,7 @@ gaps = st.sampled_from([" ", "  ", "\t", " \\\n  ", " \\\r\n\t", " \\\n# c\n ", 
 values = st.sampled_from(["32768", "'32768'", '"32768"', "32k"])
 
 
+@settings(deadline=None)  # the machine may be busy
 @given(st.data())
 def test_any_edit_changes_the_bytes_of_its_value_only(engines: Mapping[str, Engine], data: st.DataObject) -> None:
     engine = engines["sglang"]

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from console.units.text import UnitText
@@ -26,11 +26,13 @@ PIECES += [b"--flag", b"=", b"\xff", b"\xef\xbb\xbf", b"\\x41", b"%i", b"${A}", 
 unit_like = st.one_of(st.binary(), st.lists(st.sampled_from(PIECES), max_size=60).map(b"".join))
 
 
+@settings(deadline=None)  # the machine may be busy
 @given(unit_like)
 def test_any_bytes_are_written_as_they_were_read(data: bytes) -> None:
     assert UnitText.parse(data).to_bytes() == data
 
 
+@settings(deadline=None)  # the machine may be busy
 @given(unit_like)
 def test_every_byte_of_a_value_knows_its_place(data: bytes) -> None:
     for statement in UnitText.parse(data).statements:
