@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import importlib
 import json
 import pickle
+import pkgutil
 import time
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import BaseModel
 
+from console import schema
 from console.secrets import MASK, Redactor, Secret, is_secret_name
 from console.settings.names import SETTINGS
 
@@ -108,6 +112,21 @@ def test_names_that_only_look_secret(name: str) -> None:
 
 def test_every_setting_but_keys_stays_readable() -> None:
     assert [name for name in SETTINGS if is_secret_name(name) and "api_key" not in name] == []
+
+
+def test_no_field_of_ours_is_named_like_a_secret() -> None:
+    """Its value would be masked on the way to disk, and be missing when it is read back."""
+    modules = [
+        importlib.import_module(f"console.schema.{found.name}") for found in pkgutil.iter_modules(schema.__path__)
+    ]
+    models = {
+        value
+        for module in modules
+        for value in vars(module).values()
+        if isinstance(value, type) and issubclass(value, BaseModel)
+    }
+    assert len(models) > 50
+    assert [(model.__name__, name) for model in models for name in model.model_fields if is_secret_name(name)] == []
 
 
 class TestSecret:
