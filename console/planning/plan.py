@@ -22,9 +22,11 @@ from console.schema.toml_file import validate
 from console.secrets import Redactor
 from console.settings import resolve
 from console.settings.edit import Edit
+from console.settings.flags import sought
 from console.settings.names import SETTINGS
 from console.steps.base import Look, Skip, Step
 from console.units.effective import EffectiveUnit
+from console.units.notices import notices
 
 
 @dataclass
@@ -84,6 +86,7 @@ def make_plan(
         reload_due=facts.unit.need_daemon_reload,
         restart_due=activation.needs_accept or facts.unit.active_state in ("inactive", "failed"),
     )
+    draft.warnings.extend(f"{notice.path}:{notice.line}: {notice.message}" for notice in notices(unit))
     steps = _steps(runbook, values)
     for index, (step_id, table, step) in enumerate(steps):
         _plan_step(draft, runbook, index, step_id, table, step, Context(target, facts, engine, redactor, values))
@@ -218,14 +221,17 @@ def _propose(
 
 def _add_edit(draft: Draft, edit: Edit, step_id: str, context: Context) -> str:
     """Join an edit to the open one of its file; returns the change's id, or nothing when it is already so."""
+    is_flag = edit.setting.startswith("-")
+    # A flag that the engine knows as a setting is judged as that setting: will it fit, is it lossy, is it served?
+    name = (sought(context.engine, flag=edit.setting).setting if is_flag else None) or edit.setting
     setting = SettingChange(
-        setting=edit.setting,
-        flag=edit.setting if edit.setting.startswith("-") else _flag(context.engine, edit.setting),
+        setting=name,
+        flag=edit.setting if is_flag else _flag(context.engine, edit.setting),
         before=edit.before,
         after=edit.after,
         path=edit.path,
         line=edit.line,
-        lossy=edit.setting in SETTINGS and SETTINGS[edit.setting].lossy,
+        lossy=name in SETTINGS and SETTINGS[name].lossy,
     )
     draft.warnings.extend(f"{edit.path}:{edit.line}: {note}" for note in edit.notes)
     if edit.already:
