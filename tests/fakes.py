@@ -9,19 +9,24 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 from console.engines.base import LogLine, Reply, Request
 from console.engines.registry import engine_named
 from console.facts.watch import PortOwner, Watch
 from console.remote.scripts import Output
 from console.remote.session import LockHold, Remote
+from console.schema.events import Event
 from console.schema.facts import Facts, HostState, Process, UnitFile, UnitState
 from console.schema.hosts import Host, Service, Target
+from console.schema.plan import Plan, PlannedStep
 from console.schema.serving import Serving
 from console.secrets import Redactor
 from console.settings import resolve
+from console.steps.base import StepIO
 from console.units.effective import EffectiveUnit, UnitSource
+
+SomeEvent = TypeVar("SomeEvent", bound=Event)
 
 SGLANG = engine_named("sglang")
 UNIT_NAME = "chat.service"
@@ -52,7 +57,7 @@ ARGV = (
 
 @dataclass
 class FakeClock:
-    """Time that passes only while somebody sleeps; `each_look` seconds pass with every question for the time."""
+    """Time that passes only while somebody sleeps."""
 
     at: float = 1000.0
     slept: list[float] = field(default_factory=list)
@@ -140,7 +145,7 @@ def facts(
     unit: Mapping[str, Any] | None = None,
     **more: Any,
 ) -> Facts:
-    """A target whose process runs what its files say, unless `running` says otherwise."""
+    """A target where systemd has loaded what the files say, and a process runs it, unless `running` says otherwise."""
     files = [unit_file(path, body) for path, body in {FRAGMENT: text, **(dropins or {})}.items()]
     files += [unit_file(path, body) for path, body in (environment_files or {}).items()]
     seen = Facts(
@@ -152,9 +157,10 @@ def facts(
     )
     on_disk = resolve.unit_of(seen)
     variables = resolve.environment_on_disk(on_disk)
-    argv = tuple(running if running is not None else resolve.argv_on_disk(on_disk, variables) or ())
+    words = tuple(resolve.argv_on_disk(on_disk, variables) or ())
+    argv = words if running is None else tuple(running)
     given: dict[str, Any] = {
-        "unit": seen.unit.model_copy(update={"exec_start": (" ".join(argv),), **(unit or {})}),
+        "unit": seen.unit.model_copy(update={"exec_start": (" ".join(words),), **(unit or {})}),
         "process": Process(
             pid=44, argv=argv, environment=dict(variables if environment is None else environment), started_ticks=7
         ),
@@ -192,6 +198,53 @@ def watch(
     )
 
 
+def plan(**more: Any) -> Plan:
+    """A plan of nothing, as a step that looks is given one."""
+    given: dict[str, Any] = {
+        "target": target(),
+        "runbook": "extend-context",
+        "title": "Extend the served context window",
+        "runbook_sha256": "e" * 64,
+        "runbook_text": "",
+        "variables": {},
+        "made_at": "2026-03-04T03:02:11.000Z",
+        "steps": (),
+    }
+    return Plan(**(given | more))
+
+
+@dataclass
+class Told:
+    """Collects events."""
+
+    events: list[Event] = field(default_factory=list)
+
+    def __call__(self, event: Event) -> Event:
+        self.events.append(event)
+        return event
+
+    def of(self, kind: type[SomeEvent]) -> list[SomeEvent]:
+        return [event for event in self.events if isinstance(event, kind)]
+
+
+def step_io(remote: FakeRemote, uses: str, told: Told, *, timeout_s: float | None = None, **more: Any) -> StepIO:
+    """What a looking step is given when its turn comes."""
+    step = PlannedStep(id="look", index=1, uses=uses, title=uses, on_failure="stop", timeout_s=timeout_s)
+    given: dict[str, Any] = {
+        "reader": remote,
+        "engine": SGLANG,
+        "plan": plan(),
+        "step": step,
+        "clock": remote.clock,
+        "emit": told,
+        "before": facts(),
+        "request_id": "console-r1",
+        "invocation_before": OLD,
+        "restarted": True,
+    }
+    return StepIO(**(given | more))
+
+
 def ok(**sections: str) -> Output:
     return Output(0, {name: text.encode() for name, text in sections.items()})
 
@@ -224,7 +277,7 @@ class FakeRemote(Remote):
     ) -> None:
         self.target = target()
         self.redactor = Redactor()
-        self.clock = FakeClock()
+        self.clock: FakeClock = FakeClock()
         self.files = dict(files or {})
         self.unit = unit or state()
         self.answers = dict(answers or {})

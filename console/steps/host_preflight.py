@@ -11,7 +11,8 @@ from console.schema.hosts import Target
 from console.steps.base import Look, Proposal, Step
 
 # A unit file, its backup and the ledger entry are a few kilobytes; below this a write may still fail half-way.
-NEEDED_BYTES = 64 * 1024 * 1024
+MIB = 1024 * 1024
+NEEDED_BYTES = 64 * MIB
 
 
 class HostPreflight(Step):
@@ -47,7 +48,7 @@ def refusals(facts: Facts) -> list[str]:
         ("the ledger's folder", facts.host.free_bytes_state_folder),
     ):
         if free is not None and free < NEEDED_BYTES:
-            found.append(f"{free // 1_000_000} MB free for {label}, {NEEDED_BYTES // 1_000_000} MB needed")
+            found.append(f"{free // MIB} MiB free for {label}, {NEEDED_BYTES // MIB} MiB needed")
     if facts.host.driver_mismatch:
         kernel = facts.host.kernel_driver or "another version"
         library = facts.host.library_driver or "unknown"

@@ -11,7 +11,7 @@ from console.schema.facts import Facts
 from console.schema.hosts import Target
 from console.schema.plan import OnAbort
 from console.schema.serving import Serving
-from console.settings.levels import Levels
+from console.settings.levels import NOT_GIVEN, Levels
 from console.steps.base import Step, StepIO, StepResult
 from console.steps.levels import event_of, levels_of
 
@@ -43,7 +43,9 @@ class ServiceVerify(Step):
     async def run(self, io: StepIO) -> StepResult:
         facts = await collect(io.reader, io.engine, patience_s=60.0)
         io.after = facts
-        io.emit(FactsRead(target=facts.target, when="after", facts=facts.model_dump(mode="json")))
+        # The process's environment is nobody's business in a record.
+        shown = facts.model_dump(mode="json", exclude={"process": {"environment"}})
+        io.emit(FactsRead(target=facts.target, when="after", facts=shown))
         self._same_process(io, facts)
         serving = facts.serving or Serving()
         levels = [levels_of(facts, io.engine, name) for name in io.expected]
@@ -87,6 +89,12 @@ class ServiceVerify(Step):
                         raise NotServedError(
                             f"what context_length is served cannot be seen: {value.reason}", where=facts.target
                         )
+                    if value.reason == NOT_GIVEN and not self._absent_is_right(io, level, name):
+                        raise NotServedError(
+                            f"{level.setting} is {wanted} in the unit and not given {PLACES[name]}",
+                            where=facts.target,
+                            hint="the first level that differs is the diagnosis",
+                        )
                     continue
                 if not same(io, level.setting, value.value, wanted):
                     raise NotServedError(
@@ -94,6 +102,16 @@ class ServiceVerify(Step):
                         where=facts.target,
                         hint="the first level that differs is the diagnosis",
                     )
+
+    def _absent_is_right(self, io: StepIO, level: Levels, name: str) -> bool:
+        """Whether a command line without the flag can still be what is wanted."""
+        wanted = io.expected[level.setting]
+        spelling = io.engine.spellings.get(level.setting)
+        if spelling is not None and spelling.kind == "flag":
+            return same(io, level.setting, "false", wanted)
+        # A process that took another name has no argv left; what the engine itself reports is proof enough.
+        served = level.serving.value
+        return name == "running" and served is not None and same(io, level.setting, served, wanted)
 
     def _pool_holds(self, io: StepIO, serving: Serving, where: str) -> str:
         """Judge the KV pool against the window; returns what to add to the message."""
@@ -157,7 +175,9 @@ class ServiceVerify(Step):
 
     def _probe_size(self, io: StepIO, facts: Facts, serving: Serving) -> tuple[int, str]:
         """Prompt tokens of the probe, and which kind it became."""
-        context = serving.context_length or 0
+        context = serving.context_length
+        if context is None:
+            return SHORT_PROBE_TOKENS, "short"
         largest = self._largest(io, serving, OUTPUT_TOKENS)
         old = io.old_limit_tokens
         rises = old is not None and context > old
