@@ -9,6 +9,7 @@ from console.schema.facts import Facts
 from console.schema.hosts import Target
 from console.schema.plan import Plan
 from console.schema.runbook import Runbook
+from console.steps.registry import STEP_KINDS
 from console.untrusted import one_line
 
 
@@ -24,11 +25,20 @@ def attended(runbook: Runbook, targets: Sequence[Target], *, terminal: bool, yes
             f"{', '.join(protected)} is protected and there is no terminal to ask at",
             hint="--yes --reason TEXT, or run it at a terminal",
         )
-    if runbook.unattended == "refuse" and runbook.confirm:
+    if runbook.unattended == "refuse" and (runbook.confirm or may_change(runbook)):
         raise UsageError(
             f"{runbook.name} asks before it changes anything and there is no terminal to ask at",
             hint='--yes, or unattended = "proceed" in the runbook',
         )
+
+
+def may_change(runbook: Runbook) -> bool:
+    """Whether a step of the runbook may change a host: then a person is asked, with or without a `confirm` text."""
+    return any(
+        kind.changes and step.own.get("mutates", True) is not False
+        for step in runbook.step
+        if (kind := STEP_KINDS.get(step.uses)) is not None
+    )
 
 
 def keys(targets: Sequence[Target], environment: Mapping[str, str]) -> None:

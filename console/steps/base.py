@@ -92,6 +92,7 @@ class Step(BaseModel):
 
     uses: ClassVar[str]
     looks: ClassVar[bool] = False  # has run() instead of making changes
+    changes: ClassVar[bool] = False  # may make some
     on_abort: ClassVar[OnAbort] = "finishes this action"
     summary: ClassVar[str] = ""
 

@@ -23,6 +23,7 @@ class HostCommand(Step):
     """
 
     uses: ClassVar[str] = "host.command"
+    changes: ClassVar[bool] = True
     summary: ClassVar[str] = "run a command"
 
     command: str = Field(min_length=1)

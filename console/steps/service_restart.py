@@ -14,6 +14,7 @@ class ServiceRestart(Step):
     """Restart when what runs differs from what will be on disk; `always` restarts in any case."""
 
     uses: ClassVar[str] = "service.restart"
+    changes: ClassVar[bool] = True
     summary: ClassVar[str] = "restart the service"
 
     always: bool = False

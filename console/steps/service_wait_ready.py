@@ -67,7 +67,8 @@ class ServiceWaitReady(Step):
                 # Not only the current start's: the last lines of a start that crashed say why.
                 not_of=io.invocation_before if io.restarted else "",
             )
-            if watch.reconnected and io.regained is not None:
+            # Also without a reconnect: after some silence the host lets go of a lock whose connection still stands.
+            if io.regained is not None:
                 await io.regained()
             cursor = watch.cursor
             io.seen = watch

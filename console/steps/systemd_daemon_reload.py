@@ -14,6 +14,7 @@ class SystemdDaemonReload(Step):
     """Reload when something needs it: a file of this run, or an edit that was there before."""
 
     uses: ClassVar[str] = "systemd.daemon_reload"
+    changes: ClassVar[bool] = True
     summary: ClassVar[str] = "daemon-reload"
 
     def title(self, target: Target) -> str:

@@ -21,6 +21,7 @@ class UnitSet(Step):
     """
 
     uses: ClassVar[str] = "unit.set"
+    changes: ClassVar[bool] = True
     summary: ClassVar[str] = "set a setting in the unit"
 
     setting: str | None = None  # engine-neutral; the engine spells it
