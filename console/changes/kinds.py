@@ -5,6 +5,7 @@ from __future__ import annotations
 from console.changes import command, file, reload, restart
 from console.changes.base import Made, Seen
 from console.remote.session import Reader, Remote
+from console.remote.systemd import unit_state
 from console.schema.change import Change, CommandChange, FileChange, ReloadChange
 
 
@@ -39,3 +40,14 @@ async def undo(change: Change, remote: Remote, run: str) -> Made:
     if isinstance(change, CommandChange):
         return await command.undo(change, remote, run)
     return await restart.undo(change, remote, run)
+
+
+async def inverse(change: Change, reader: Reader) -> Change | None:
+    """The change that leads back, from the host as it is; None where only the undo of that kind knows the way."""
+    if isinstance(change, CommandChange):
+        return None
+    if isinstance(change, FileChange):
+        return file.inverted(change)
+    if isinstance(change, ReloadChange):
+        return change
+    return restart.from_now(change, await unit_state(reader, change.unit))

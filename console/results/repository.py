@@ -97,6 +97,13 @@ class Repository:
         counted = self._git.run("rev-list", "--count", f"{upstream[0]}..HEAD")
         return int(counted.out) if counted.ok else None
 
+    def waiting(self) -> int:
+        """How many commits of an existing repository wait to be pushed; 0 where that cannot be told."""
+        try:
+            return (self.unpushed() or 0) if self._git_folder is not None else 0
+        except CommitError:
+            return 0
+
     def open(self) -> None:
         """Find the repository, or make it where there is nothing or an empty folder. Raises CommitError."""
         with self._opening:

@@ -58,7 +58,13 @@ async def keep(
 ) -> None:
     """Save the record (fsynced) and commit it once. What fails here changes no outcome."""
     record = build_record(state, target, plan)
-    path = await asyncio.to_thread(save_record, context.directory, record, context.redactor)
+    try:
+        path = await asyncio.to_thread(save_record, context.directory, record, context.redactor)
+    except ConsoleError as error:
+        context.messages.append(
+            f"{target}: the record could not be kept: {error}; the events are in {context.directory.path}"
+        )
+        return
     context.emit(RecordSaved(target=target, path=str(path)))
     if repository is None or not context.options.commit:
         return
@@ -72,6 +78,7 @@ async def commit(context: RunContext, record: Record, path: Path, repository: Re
         context.emit(RecordCommitted(target=record.target, path=str(path), error=f"saved, not committed: {error}"))
         return
     context.emit(RecordCommitted(target=record.target, path=str(path), sha=sha))
+    context.messages.extend(note for note in repository.notes if note not in context.messages)
 
 
 async def read_after(run: TargetRun) -> None:
@@ -102,7 +109,8 @@ async def _free_host(run: TargetRun, outcome: Outcome) -> None:
     try:
         if run.logging:
             await asyncio.wait(run.logging, timeout=2.0)
-        if run.ledger is not None and outcome in LEDGER_STATES and run.lock is not None and run.lock.held:
+        if run.ledger is not None and outcome in LEDGER_STATES and run.lock is not None:
+            await run.lock.retake()
             await run.ledger.close(LEDGER_STATES[outcome])
             await _settle_earlier(run, outcome)
     except ConsoleError as error:

@@ -79,7 +79,7 @@ async def execute(
                 ended[run.target.name] = await finish.finish(run, state, repository)
             elif run.reader is not None:
                 await run.reader.aclose()
-    return _close(context, state, targets, ended)
+    return _close(context, state, targets, ended, repository)
 
 
 async def _waves(
@@ -119,11 +119,14 @@ def _close(
     state: RunState,
     targets: Sequence[TargetRun],
     ended: dict[str, tuple[Outcome, int | None]],
+    repository: Repository | None,
 ) -> RunResult:
     outcomes = {
         run.target.name: ended[run.target.name][0].value if run.target.name in ended else Outcome.NOT_STARTED.value
         for run in targets
     }
+    if repository is not None and (waiting := repository.waiting()):
+        context.messages.append(f"{waiting} records not pushed")
     code = worst(exit_code for _, exit_code in ended.values())
     context.emit(
         RunFinished(

@@ -6,13 +6,11 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from console.changes import kinds
 from console.changes.base import Made
 from console.clock import stamp
 from console.engines.base import Engine
 from console.errors import (
     AbortedError,
-    ConnectError,
     ConnectionLostError,
     ConsoleError,
     InternalError,
@@ -20,6 +18,7 @@ from console.errors import (
     RefusedError,
     RestartedByOthersError,
     StalePlanError,
+    UnreachableError,
 )
 from console.facts.collect import collect
 from console.facts.watch import Watch
@@ -29,13 +28,16 @@ from console.remote.session import Reader, Remote
 from console.runner import candidate, describe, undo
 from console.runner.abort import shielded
 from console.runner.ask import Question
+from console.runner.carry import carry, fate
 from console.runner.context import RunContext
 from console.runner.ledger import Ledger
 from console.runner.lock import UnitLock
+from console.runs.target_state import NOT_MADE
 from console.schema.change import Change, FileChange, RestartChange
 from console.schema.events import (
     ChangeIntended,
     ChangeMade,
+    ChangeUndone,
     FactsRead,
     StepFinished,
     StepStarted,
@@ -48,9 +50,6 @@ from console.schema.plan import Plan, PlannedStep
 from console.steps.base import StepIO
 from console.steps.registry import STEP_KINDS
 from console.untrusted import one_line
-
-# How long a change whose connection died is looked for before it stays unknown.
-RESOLVE_PATIENCE_S = 60.0
 
 
 class TargetRun:
@@ -282,9 +281,17 @@ class TargetRun:
         say: dict[str, Any] = {"target": self.target.name, "step": change.step, "kind": change.kind, "backup": backup}
         self.context.emit(ChangeIntended(change=change, before=describe.before(change), **say))
         try:
-            made = await kinds.make(change, remote, self.context.run)
-        except ConnectionLostError:
-            made = await self._resolve(change)
+            made = await carry(self, change)
+        except ConsoleError as error:
+            # Nothing that was intended stays open when it is known what became of it.
+            seen = await fate(self, change, error)
+            if seen == "after":
+                self.made.append(change)
+                self.context.emit(ChangeMade(change=change, **say))
+            elif seen != "unknown":
+                del say["backup"]
+                self.context.emit(ChangeUndone(change=change, how=NOT_MADE, **say))
+            raise
         if isinstance(change, RestartChange):
             self.invocation_before = str(made.before.get("invocation") or change.invocation_before)
             self.restarted = True
@@ -295,30 +302,6 @@ class TargetRun:
         text = f"run {self.context.run} {self.context.options.operator}: {change.summary}"
         self.logging.append(asyncio.ensure_future(remote.act("act_log.sh", one_line(text, 400))))
         return made
-
-    async def _resolve(self, change: Change) -> Made:
-        """Whether a change happened whose connection died. Raises ConnectionLostError when it cannot be told."""
-        remote = self._remote()
-        try:
-            await remote.look("look_lock.sh", patience_s=RESOLVE_PATIENCE_S)
-            await self.regained()
-            # A script goes on when its connection dies: looked at too early it has not done yet what it will do.
-            await remote.until_quiet(patience_s=RESOLVE_PATIENCE_S)
-            seen = await kinds.look(change, remote)
-        except ConnectError as error:
-            raise ConnectionLostError(
-                f"the connection died during {change.summary or change.kind} and the host cannot be reached: "
-                "whether it happened is unknown",
-                where=self.target.name,
-                hint=f"console recover, then console resume {self.context.run}",
-            ) from error
-        if seen == "after":
-            return Made(message=f"{change.summary}: the connection died, the host shows that it happened")
-        if seen == "before":
-            return await kinds.make(change, remote, self.context.run)  # it did not happen, so this is the first time
-        raise ConnectionLostError(
-            f"the connection died during {change.summary or change.kind}; the host shows {seen}", where=self.target.name
-        )
 
     async def _look(self, step: PlannedStep) -> tuple[StepOutcome, str]:
         kind = STEP_KINDS[step.uses]
@@ -408,7 +391,8 @@ class TargetRun:
     async def _after_failure(self, step: PlannedStep, error: ConsoleError) -> None:
         self.message = error.message
         nothing_made = not self.made
-        not_ours = isinstance(error, RestartedByOthersError | ConnectionLostError | LockHeldError)
+        # Over somebody else's start nothing is put back; on a host that does not answer nothing can be.
+        not_ours = isinstance(error, RestartedByOthersError | ConnectionLostError | LockHeldError | UnreachableError)
         if nothing_made or self.proven or not_ours or step.on_failure != "rollback":
             return
         await undo.put_back(self, error.message)

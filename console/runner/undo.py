@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from console.changes import kinds
 from console.changes.base import Made
 from console.errors import AbortedError, ConsoleError
+from console.runner.carry import carry, reach
 from console.schema.change import Change, CommandChange, FileChange, ReloadChange, RestartChange
 from console.schema.events import ChangeUndone, StepFinished, StepProgress, StepStarted, UndoFinished, UndoStarted
 from console.schema.plan import PlannedStep
@@ -32,6 +33,7 @@ async def put_back(run: TargetRun, reason: str) -> None:
 
 
 async def _put_back(run: TargetRun) -> None:
+    await reach(run)
     made = list(run.made)
     for change in reversed(made):
         if isinstance(change, FileChange | CommandChange):
@@ -53,7 +55,8 @@ async def _put_back(run: TargetRun) -> None:
 
 async def _undo(run: TargetRun, change: Change) -> Made:
     assert run.lock is not None
-    made = await kinds.undo(change, run.lock.remote, run.context.run)
+    back = await kinds.inverse(change, run.lock.remote)
+    made = await (carry(run, change, kinds.undo) if back is None else carry(run, back))
     run.context.emit(
         ChangeUndone(
             target=run.target.name,

@@ -1,0 +1,88 @@
+"""Making a change over a connection that may die under it: made once, and looked for before it is made again."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from console.changes import kinds
+from console.changes.base import Made, Seen
+from console.errors import (
+    ConnectError,
+    ConnectionLostError,
+    ConsoleError,
+    LockHeldError,
+    RestartedByOthersError,
+    StepFailedError,
+    UnreachableError,
+)
+from console.remote.session import Remote
+from console.schema.change import Change, CommandChange, RestartChange
+
+if TYPE_CHECKING:
+    from console.runner.target_run import TargetRun
+
+# How long a change whose connection died is looked for before it stays unknown.
+RESOLVE_PATIENCE_S = 60.0
+
+Act = Callable[[Change, Remote, str], Awaitable[Made]]
+
+
+async def carry(run: TargetRun, change: Change, act: Act = kinds.make) -> Made:
+    """Make a change, or undo it with `act`. Raises ConnectionLostError when it cannot be told whether it happened."""
+    assert run.lock is not None
+    what = change.summary or change.kind
+    while True:
+        try:
+            return await act(change, run.lock.remote, run.context.run)
+        except ConnectionLostError:
+            sent = True
+        except UnreachableError:
+            # Of a command nothing was sent; the other kinds also look, before and after they act.
+            sent = not isinstance(change, CommandChange)
+        except LockHeldError:
+            if run.lock.held:
+                raise
+            sent = False  # the connection was opened again under the script, and the lock had died with the old one
+        try:
+            await reach(run)
+            seen = await kinds.look(change, run.lock.remote) if sent else "before"
+        except ConnectError as error:
+            raise ConnectionLostError(
+                f"the connection died during {what} and the host cannot be reached: whether it happened is unknown",
+                where=run.target.name,
+                hint=f"console recover, then console resume {run.context.run}",
+            ) from error
+        if seen == "after":
+            before = {"invocation": change.invocation_before} if isinstance(change, RestartChange) else {}
+            return Made(before, message=f"{what}: the connection died, the host shows that it happened")
+        if seen != "before":
+            raise ConnectionLostError(
+                f"the connection died during {what}; what the host shows now: {seen}", where=run.target.name
+            )
+
+
+async def fate(run: TargetRun, change: Change, error: ConsoleError) -> Seen:
+    """Whether a change whose making failed is there all the same: the error says so, or the host does."""
+    assert run.lock is not None
+    if isinstance(error, ConnectionLostError):
+        return "unknown"
+    if isinstance(change, CommandChange):
+        return "after" if isinstance(error, StepFailedError) else "before"
+    if error.changed is False or isinstance(error, RestartedByOthersError):
+        return "before"
+    try:
+        return await kinds.look(change, run.lock.remote)
+    except ConnectError:
+        return "unknown"
+
+
+async def reach(run: TargetRun) -> None:
+    """A connection, our lock, and nothing of ours under way. Raises ConnectError, or LockHeldError for somebody else.
+
+    A script goes on when its connection dies: looked at too early it has not done yet what it will do.
+    """
+    assert run.lock is not None
+    await run.lock.remote.look("look_lock.sh", patience_s=RESOLVE_PATIENCE_S)
+    await run.regained()
+    await run.lock.remote.until_quiet(patience_s=RESOLVE_PATIENCE_S)
