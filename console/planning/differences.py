@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from console.schema.facts import Facts
 from console.schema.plan import Activation
 from console.secrets import MASK, Redactor, is_secret_name
+from console.settings.launch import read_launch
 from console.untrusted import clean, decode
 
 # Set by systemd or the shell for every process; they say nothing about the unit.
@@ -60,6 +61,24 @@ def same_shape(running: Sequence[str], planned: Sequence[str]) -> list[str]:
     return words
 
 
+def without_prefix(planned: Sequence[str], running: Sequence[str]) -> Sequence[str]:
+    """`planned` without what only starts the engine (`numactl …`, `env A=1`, `nice`), where `running` is the engine.
+
+    Such a program becomes the engine, so nothing of its own words is left in the process.
+    """
+    launch = read_launch(planned)
+    own = planned[launch.first :]
+    if launch.kind != "engine" or not launch.first or running[:1] == planned[:1]:
+        return planned
+    program = same_shape(running, own)[:1]
+    if program == own[:1]:
+        return own
+    # Found on PATH: a launcher may put in the path it found.
+    if program and "/" not in own[0] and program[0].rpartition("/")[2] == own[0]:
+        return [program[0], *own[1:]]
+    return planned
+
+
 def activation(
     facts: Facts, disk_argv: Sequence[str] | None, disk_environment: Mapping[str, str], redactor: Redactor
 ) -> Activation:
@@ -73,8 +92,9 @@ def activation(
         return Activation(reason="the command line on disk cannot be resolved to words")
     if not facts.process.pid:
         return _against_loaded(facts, disk_argv, redactor)
-    running = flag_groups(same_shape(facts.process.argv, disk_argv))
-    planned = flag_groups(disk_argv)
+    words = without_prefix(disk_argv, facts.process.argv)
+    running = flag_groups(same_shape(facts.process.argv, words))
+    planned = flag_groups(words)
     added = list((Counter(planned) - Counter(running)).elements())
     removed = list((Counter(running) - Counter(planned)).elements())
     return Activation(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping
 
 from console.schema.facts import Facts
 from console.units.effective import EffectiveUnit, UnitSource
 from console.units.environment import environment, environment_files, read_environment_file
 
-_WHOLE = re.compile(r"\$(?:([A-Za-z_][A-Za-z0-9_]*)|\{([A-Za-z_][A-Za-z0-9_]*)\})")
 _BRACED = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
@@ -41,27 +41,38 @@ def environment_on_disk(unit: EffectiveUnit) -> dict[str, str]:
 def argv_on_disk(unit: EffectiveUnit, variables: Mapping[str, str]) -> list[str] | None:
     """The words of the one command systemd would run; None where there is none, several, or one we cannot resolve.
 
-    `$NAME` as a whole word is split at blanks, `${NAME}` is not, `$$` is a dollar sign (systemd.service(5)).
+    `$NAME` as a whole word is split at blanks, `${NAME}` is not, `$$` is a dollar sign (systemd.service(5)); after the
+    `:` prefix they are ordinary characters.
     """
     commands = unit.commands()
     if len(commands) != 1:
         return None
     words: list[str] = []
-    for text in commands[0].argv:
-        specified = specifiers(text, unit.name)
+    for word in commands[0].words:
+        specified = specifiers(word.text, unit.name)
         if specified is None:
             return None
-        words.extend(_expand(specified, variables))
+        words.extend(_expand(specified, variables) if word.expands else [specified])
     return words
 
 
 def _expand(word: str, variables: Mapping[str, str]) -> list[str]:
     whole = re.fullmatch(r"\$([A-Za-z_][A-Za-z0-9_]*)", word)
     if whole:
-        return variables.get(whole[1], "").split()
+        return _split(variables.get(whole[1], ""))
     if "$" not in word:
         return [word]
     return ["$".join(_BRACED.sub(lambda match: variables.get(match[1], ""), part) for part in word.split("$$"))]
+
+
+def _split(value: str) -> list[str]:
+    """The words of a variable. Quotes in it are taken off (systemd, replace_env_argv); a lone one ends with it."""
+    for closing in ("", '"', "'"):
+        try:
+            return shlex.split(value + closing)
+        except ValueError:
+            continue
+    return value.split()
 
 
 def specifiers(word: str, unit_name: str) -> str | None:
