@@ -90,7 +90,8 @@ def usable(facts: Facts) -> None:
 def unlocked(facts: Facts, own_runs: Sequence[str] = ()) -> None:
     """Refuse while another run holds the unit."""
     lock = facts.lock
-    if lock.held and lock.run not in own_runs:
+    # A lock whose document cannot be read names no run, and a run without a parent none either: that is no match.
+    if lock.held and not (lock.run and lock.run in own_runs):
         raise LockHeldError(
             f"run {lock.run or 'unknown'} of {lock.operator or 'somebody'} holds the lock since {lock.since or '?'}",
             where=facts.target,
