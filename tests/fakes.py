@@ -297,7 +297,9 @@ class FakeRemote(Remote):
         before, self.was_regained = self.was_regained, False
         return before
 
-    async def look(self, script: str, *args: str, timeout_s: float = 30.0, patience_s: float = 0.0) -> Output:
+    async def look(
+        self, script: str, *args: str, timeout_s: float = 30.0, patience_s: float = 0.0, long: bool = False
+    ) -> Output:
         self.told.append((script, args))
         return self._answer(script, args)
 

@@ -51,7 +51,9 @@ class Host(FakeRemote):
         self.looks = list(looks)
         self.on_look = on_look
 
-    async def look(self, script: str, *args: str, timeout_s: float = 30.0, patience_s: float = 0.0) -> Output:
+    async def look(
+        self, script: str, *args: str, timeout_s: float = 30.0, patience_s: float = 0.0, long: bool = False
+    ) -> Output:
         assert script == "look_watch.sh"
         self.told.append((script, args))
         self.patience_s = patience_s

@@ -1,0 +1,177 @@
+"""Will it fit? Will it come back? What else goes live? Who else is touched? And what cannot be said."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from console.planning.answers import answer
+from console.planning.estimates import prices, span
+from console.schema.change import ReloadChange, RestartChange
+from console.schema.facts import LedgerEntry, LockState
+from console.schema.plan import Activation, Answers, FileEdit, Plan, SettingChange
+from tests.fakes import FRAGMENT, SGLANG, facts, host, plan, serving, target
+
+RELOAD = ReloadChange(id="c2", step="reload", unit="chat.service")
+RESTART = RestartChange(id="c3", step="restart", unit="chat.service", invocation_before="")
+
+
+def setting(name: str, before: str | None, after: str) -> SettingChange:
+    return SettingChange(setting=name, flag=f"--{name}", before=before, after=after, path=FRAGMENT, line=1)
+
+
+def edit(path: str = FRAGMENT, real_path: str = "") -> FileEdit:
+    digest = "a" * 64
+    return FileEdit(
+        path=path,
+        real_path=real_path or path,
+        splices=(),
+        sha256_before=digest,
+        sha256_after=digest,
+        diff="",
+        steps=("set",),
+        change="c1",
+    )
+
+
+def raised(to: str, *more: SettingChange, **of_plan: Any) -> Plan:
+    return plan(settings=(setting("context_length", "32768", to), *more), changes=(RELOAD, RESTART), **of_plan)
+
+
+def ask(made: Plan, **seen: Any) -> Answers:
+    return answer(made, facts(**seen), SGLANG)
+
+
+def test_a_pool_that_holds_the_window() -> None:
+    assert ask(raised("88000")).fits == ("the pool holds 88,000 tokens now: serves one request of 88,000",)
+
+
+def test_a_pool_that_does_not() -> None:
+    (said,) = ask(raised("88001")).fits
+    assert said == (
+        "NO: the pool holds 88,000 tokens now, one request of 88,001 needs more; the largest served would be 87,993"
+    )
+
+
+def test_suffixes_of_the_engine_are_tokens() -> None:
+    assert ask(raised("200k")).fits[0].startswith("NO: ")
+    assert ask(raised("80k")).fits[0].endswith("serves one request of 80,000")
+
+
+def test_a_window_that_does_not_change() -> None:
+    assert ask(plan(settings=(setting("mem_fraction", "0.85", "0.9"),))).fits == ("the window does not change",)
+
+
+@pytest.mark.parametrize("name", ["mem_fraction", "kv_cache_dtype", "max_total_tokens"])
+def test_what_resizes_the_pool_is_not_judged_before_the_restart(name: str) -> None:
+    (said,) = ask(raised("200000", setting(name, None, "1"))).fits
+    assert said.startswith("not judged before the restart: the pool holds 88,000 tokens now")
+    assert f"{name} changes it" in said
+
+
+def test_one_that_is_so_already_resizes_nothing() -> None:
+    made = raised("80000", unchanged=(setting("mem_fraction", "0.85", "0.85"),))
+    assert ask(made).fits[0].endswith("serves one request of 80,000")
+
+
+def test_a_pool_that_cannot_be_seen_is_not_judged() -> None:
+    assert ask(raised("1"), serving=None, serving_reason="HTTP 503").fits == (
+        "not judged: the running pool cannot be seen (HTTP 503)",
+    )
+    assert "not reported" in ask(raised("1"), serving=serving(pool_tokens=None)).fits[0]
+
+
+def test_a_window_that_is_no_number() -> None:
+    assert ask(raised("many")).fits == ("not judged: many is no number of tokens",)
+
+
+def test_will_it_come_back() -> None:
+    said = ask(raised("1"), host=host(kernel_driver="550.90.07", library_driver="550.90.07")).comes_back
+    assert said == ("driver 550.90.07 = libraries 550.90.07, no Xid since boot",)
+    xid = "NVRM: Xid (PCI:0000:01:00): 79"
+    assert ask(raised("1"), host=host(xid_lines=(xid,))).comes_back == ("1 Xid lines", xid)
+    assert ask(raised("1"), host=host(xid_reason="no right")).comes_back == ("nothing could be seen",)
+
+
+def test_what_else_goes_live() -> None:
+    assert ask(raised("1")).also_live == ("nothing",)
+    activation = Activation(
+        words_added=("--tp-size 8",), words_removed=("--tp-size 4",), environment=("A: absent -> 1",), reason="unseen"
+    )
+    assert ask(raised("1", activation=activation)).also_live == (
+        "--tp-size 4 -> 8 on disk, never restarted: needs --accept-pending",
+        "environment A: absent -> 1",
+        "unseen",
+    )
+
+
+def test_who_else_is_touched() -> None:
+    reload = "daemon-reload reads every unit of the host again"
+    assert ask(raised("1")).also_hit == (reload,)
+    assert ask(plan()).also_hit == ("nobody that could be seen",)
+    said = ask(
+        raised("1", edits=(edit("/etc/systemd/system/chat@.service", "/srv/chat@.service"),)),
+        unit={"required_by": ("proxy.service", "probe.service")},
+    ).also_hit
+    assert said[0] == "stops and starts with it: proxy.service, probe.service"
+    assert said[2] == "/etc/systemd/system/chat@.service is a link: /srv/chat@.service is what changes"
+    assert said[3].endswith("decides every instance of chat@.service")
+
+
+def test_how_long_nothing_is_served() -> None:
+    assert ask(plan()).outage == ("none",)
+    assert ask(raised("1")).outage == ("length unknown: no earlier start is in the journal, 2 requests in flight",)
+    assert ask(raised("1"), load_times_s=(360.0, 300.0, 340.0)).outage == (
+        "about 6 min (3 starts: 5 min to 6 min), 2 requests in flight",
+    )
+    assert ask(raised("1"), unit={"active_state": "failed"}).outage == ("none: the unit is failed now",)
+    assert ask(raised("1"), serving=None).outage[0].endswith("requests in flight not visible")
+
+
+def test_a_simulated_hosts_loads_are_counted_in_its_own_time_once() -> None:
+    made = plan(target=target(speed=50.0), changes=(RESTART,))
+    assert ask(made, load_times_s=(300.0,)).outage[0].startswith("about 5 min (as the last start)")
+
+
+def test_the_inventorys_word_for_how_long_it_loads() -> None:
+    here = target()
+    service = here.service.model_copy(update={"load_time": 720.0})
+    made = plan(target=here.model_copy(update={"service": service}), changes=(RESTART,))
+    assert ask(made).outage[0].startswith("about 12 min (load_time in hosts.toml)")
+
+
+def test_what_the_way_back_takes() -> None:
+    assert ask(plan()).undo == ("nothing to put back",)
+    (said,) = ask(raised("1", edits=(edit(),)), load_times_s=(340.0,)).undo
+    assert said == "file at once, service after about 6 min; backup and undo.sh in /var/lib/console on the host"
+
+
+def test_what_is_in_the_way() -> None:
+    assert ask(plan()).blocked_by == ("no open run or lock",)
+    said = ask(
+        plan(),
+        lock=LockState(held=True, run="R1", operator="kim", since="03:02"),
+        ledger=(
+            LedgerEntry(run="R0", state="open", operator="lee", summary="context_length 1 -> 2"),
+            LedgerEntry(run="RZ", state="verified"),
+        ),
+    ).blocked_by
+    assert said == ("lock of run R1 (kim) since 03:02", "open run R0 of lee: context_length 1 -> 2")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(0.4, "0 s"), (89.0, "89 s"), (90.0, "2 min"), (720.0, "12 min"), (3900.0, "65 min"), (5400.0, "1 h 30 min")],
+)
+def test_durations_for_people(seconds: float, said: str) -> None:
+    assert span(seconds) == said
+
+
+def test_every_choice_after_a_stop_has_its_price() -> None:
+    before = prices(plan(load_estimate_s=720.0), restarted=False)
+    after = prices(plan(load_estimate_s=720.0), restarted=True)
+    assert before.keys() == after.keys() == {"leave", "rollback", "wait"}
+    assert "not touched" in before["rollback"]
+    assert "about 12 min without service" in after["rollback"]
+    assert "an unknown load time" in prices(plan(), restarted=True)["rollback"]
