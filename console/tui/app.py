@@ -17,6 +17,7 @@ from console.planning.preview import Looking
 from console.remote.ssh import Connections
 from console.schema.hosts import load_inventory
 from console.secrets import Redactor
+from console.tui.driver import TerminalDriver
 from console.tui.fleet import FleetScreen
 from console.tui.leave import LeaveScreen, going_on
 from console.tui.session import Session
@@ -36,13 +37,17 @@ class ConsoleApp(App[None]):
 
     def __init__(self, session: Session) -> None:
         # textual: NO_COLOR turns colours into greys, a failure dimmer than the rest; the terminal's own two do better.
-        super().__init__(ansi_color=True if "NO_COLOR" in os.environ else None)
+        super().__init__(driver_class=TerminalDriver, ansi_color=True if "NO_COLOR" in os.environ else None)
         self.session = session
         self.crash: Exception | None = None
+        self.lost = False
         self.animation_level = "none"
 
     def get_default_screen(self) -> Screen[None]:
         return FleetScreen(self.session)
+
+    def on_mount(self) -> None:
+        self.set_interval(0.5, self.session.look_at_started)
 
     async def action_quit(self) -> None:
         alive = self.session.alive()
@@ -62,6 +67,11 @@ class ConsoleApp(App[None]):
     def stopped(self, code: int) -> None:
         """A signal: leave at once; what was started goes on."""
         self.exit(return_code=code)
+
+    def terminal_lost(self) -> None:
+        """Nobody sees this any more; what was started goes on."""
+        self.lost = True
+        self.stopped(SIGNALS[signal.SIGHUP])
 
     def _handle_exception(self, error: Exception) -> None:
         self.crash = self.crash or error
@@ -95,8 +105,16 @@ async def run_session(app: ConsoleApp, connections: Connections) -> int:
         loop.add_signal_handler(number, app.stopped, code)
     try:
         await app.run_async()
+    except OSError:
+        if not app.lost:
+            raise
     finally:
+        app.session.look_at_started()
+        for started in app.session.started:
+            started.close()
         await connections.aclose()
+    if app.lost:
+        return SIGNALS[signal.SIGHUP]
     if app.crash is not None:
         raise app.crash
     return app.return_code or 0

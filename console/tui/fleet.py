@@ -23,6 +23,8 @@ from console.tui.runs import RunsScreen
 from console.tui.session import Seen
 
 FIXED_WIDTHS = {"": 2, "UNIT": 12, "DISK": 7, "LOADED": 7, "RUNNING": 8, "SERVING": 8, "POOL": 9, "AGE": 6}
+# What was read so short ago is not read again for coming back from another screen.
+FRESH_S = 5.0
 GAPS = len(targets.HEAD)  # one blank before each column
 
 
@@ -52,13 +54,14 @@ class FleetScreen(FrameScreen):
         """With a run of mine that goes on, or that waits for somebody, start there."""
         found = await asyncio.to_thread(self.session.runs)
         self._say_runs(found)
-        if any(summary.alive or summary.open or summary.needs_recover for summary in found):
+        waits = any(summary.alive or summary.open or summary.needs_recover for summary in found)
+        if waits and self.is_current:
             self.app.push_screen(RunsScreen(self.session, only_open=True))
 
     def on_screen_resume(self) -> None:
         """Back from somewhere: what was read before a run is not how it is after it."""
         if self._runs:
-            self.action_refresh()
+            self._read(older_than_s=FRESH_S)
 
     def on_resize(self) -> None:
         super().on_resize()
@@ -83,8 +86,13 @@ class FleetScreen(FrameScreen):
             self.app.push_screen(RunbooksScreen(self.session, target))
 
     def action_refresh(self) -> None:
+        self._read()
+
+    def _read(self, older_than_s: float = 0.0) -> None:
+        now = self.session.clock.monotonic()
         for target in self._targets():
-            if not self._seen(target).reading:
+            seen = self._seen(target)
+            if not seen.reading and now - seen.at >= older_than_s:
                 self.run_worker(self._look(target), group=f"look {target.name}", exit_on_error=False)
         self.run_worker(self._count_runs(), group="runs", exclusive=True, exit_on_error=False)
 

@@ -74,7 +74,7 @@ class FrameScreen(Screen[None]):
 
     def cell(self, text: str) -> Text:
         """One cell of a table: DataTable would read a str as markup."""
-        return Text(one_line(self.session.safe(text)), no_wrap=True)
+        return Text(one_line(self.session.safe(text)), no_wrap=True, overflow="ellipsis")
 
     def action_help(self) -> None:
         self.app.push_screen(HelpScreen(self.NAME))

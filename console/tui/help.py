@@ -38,7 +38,7 @@ class HelpScreen(ModalScreen[None]):
 
 def help_lines(screen: str, width: int = WIDTH) -> list[str]:
     """One entry an action: key, what it does, and the command of the same effect."""
-    said = [f"Keys of this screen ({screen}); arrows, PgUp, PgDn, Home, End and Tab move", ""]
+    said = [f"Keys of this screen ({screen}); arrows, PgUp, PgDn, Home, End, Tab move", ""]
     for action in actions_of(screen):
         mark = " (changes the host)" if action.mutates else ""
         said += wrap(f"{action.title}: {action.help}{mark}", width, first=f"  {shown_key(action, screen):<7} ")

@@ -57,6 +57,7 @@ class RunScreen(FrameScreen):
         self.all_read = False
         self.at_tail = True
         self.plan: Plan | None = None
+        self.said = ""
 
     @property
     def state(self) -> RunState:
@@ -167,7 +168,9 @@ class RunScreen(FrameScreen):
         self._shown = shown
         what = f"{started.runbook} {', '.join(started.targets)}" if started else ""
         self.show_title(f"Run {what}", word)
-        self.query_one("#status", Static).update(self.say(f" {name}  elapsed {clock_text(elapsed)}{self._aside()}"))
+        told = wrap(self.said, self.room, first=" ") if self.said else []
+        first = f" {name}  elapsed {clock_text(elapsed)}{self._aside()}"
+        self.query_one("#status", Static).update(self.say("\n".join([first, *told])))
         self.show_keys()
 
     def _word(self, *, alive: bool) -> str:
@@ -201,6 +204,8 @@ class RunScreen(FrameScreen):
     def _show_end(self) -> None:
         """What stands at the end of a run: outcome, exit code, record, commit, next commands."""
         said = self.end_lines()
+        if said and not self.has_class("-ended"):
+            self.query_one("#end").focus()  # so that arrows reach what does not fit
         self.set_class(bool(said), "-ended")
         self.query_one("#final", Static).update(self.say("\n".join(said)))
 
@@ -239,8 +244,8 @@ class RunScreen(FrameScreen):
             self.run_worker(self._tell(choice), group="tell", exit_on_error=False)
 
     async def _tell(self, choice: str) -> None:
-        said = await tell_run(self.state.run, choice, self.session.environment)
-        self.app.notify(self.session.safe(said), markup=False)
+        self.said = await tell_run(self.state.run, choice, self.session.environment)
+        self._shown = ()
 
     def action_runs(self) -> None:
         from console.tui.runs import RunsScreen  # the list opens runs, and a run opens the list

@@ -19,10 +19,13 @@ from console.tui.session import Session
 from console.untrusted import one_line
 from console.views.cells import wrap
 from console.views.figures import day
+from console.views.lines import TONES
 from console.views.listings import SHORT_ID
 
 HEAD = ("", "RUN", "STARTED", "RUNBOOK", "TARGET", "OUTCOME")
-WIDTHS = {"": 2, "RUN": SHORT_ID, "STARTED": 17, "RUNBOOK": 15, "TARGET": 12, "OUTCOME": 14}
+# For 80 columns; what is wider goes to the two names.
+WIDTHS = {"": 2, "RUN": SHORT_ID, "STARTED": 12, "RUNBOOK": 16, "TARGET": 12, "OUTCOME": 18}
+NAMES = ("RUNBOOK", "TARGET")
 
 
 class RunsScreen(FrameScreen):
@@ -45,7 +48,19 @@ class RunsScreen(FrameScreen):
         super().on_mount()
         table = self.query_one("#runs", DataTable)
         for name in HEAD:
-            table.add_column(self.cell(name), key=name or "glyph", width=WIDTHS[name] + 1)
+            table.add_column(self.cell(name), key=name or "glyph", width=self._width(name))
+
+    def on_resize(self) -> None:
+        super().on_resize()
+        table = self.query_one("#runs", DataTable)
+        for column in table.columns.values():
+            if column.key.value in NAMES:
+                column.width = self._width(str(column.key.value))
+        table.refresh(layout=True)
+
+    def _width(self, name: str) -> int:
+        spare = max(0, self.app.size.width - sum(WIDTHS.values()) - len(WIDTHS))
+        return WIDTHS[name] + 1 + (min(20, spare // len(NAMES)) if name in NAMES else 0)
 
     def on_screen_resume(self) -> None:
         self.action_refresh()
@@ -103,11 +118,12 @@ class RunsScreen(FrameScreen):
 
 
 def cells_of(summary: RunSummary) -> tuple[str, ...]:
-    """The cells of HEAD: `>` goes on, `!!` waits for somebody."""
-    glyph = ".." if summary.alive else "!!" if summary.open or summary.needs_recover else "ok"
+    """The cells of HEAD: `..` goes on, `!!` waits for somebody, `ok` ended well, `--` is settled."""
+    good = all(TONES.get(outcome) == "good" for outcome in summary.outcomes.values())
+    glyph = ".." if summary.alive else "!!" if summary.open or summary.needs_recover else "ok" if good else "--"
     outcome = "running" if summary.alive else ", ".join(dict.fromkeys(summary.outcomes.values())) or "not begun"
     what = summary.runbook if summary.purpose == "run" else f"{summary.purpose} {summary.runbook}"
-    return (glyph, summary.id[:SHORT_ID], day(summary.started), what, ", ".join(summary.targets), outcome)
+    return (glyph, summary.id[:SHORT_ID], day(summary.started)[5:], what, ", ".join(summary.targets), outcome)
 
 
 def about(summary: RunSummary, width: int) -> list[str]:

@@ -19,6 +19,8 @@ from console.secrets import Redactor
 from console.tui.start import Started, Wish
 from console.untrusted import clean
 
+NEW = "(new)"
+
 
 class Looks(Protocol):
     """How targets are read; `planning.preview.Looking` in life."""
@@ -67,6 +69,12 @@ class Session:
         return list_runs(self.base)
 
     def alive(self) -> list[str]:
-        """The runs this session started or looked at that go on now."""
+        """The runs this session started or looked at that go on now; one that has not said its id yet is `(new)`."""
         names = self.followed | {started.run_id for started in self.started if started.run_id}
-        return sorted(name for name in names if RunDirectory(self.base / name).alive())
+        new = [NEW for started in self.started if not started.run_id and started.exit_code is None]
+        return sorted(name for name in names if RunDirectory(self.base / name).alive()) + new
+
+    def look_at_started(self) -> None:
+        """Learn ids and reap what has ended, whichever screen is shown."""
+        for started in self.started:
+            started.look()

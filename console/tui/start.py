@@ -67,6 +67,11 @@ class Started:
         """None while it goes on."""
         return self.process.returncode
 
+    def close(self) -> None:
+        """Let go of its output; the process goes on and keeps its own end."""
+        self.events.close()
+        self.complaints.close()
+
     def complaint(self) -> str:
         """What it wrote to stderr: why it did not begin."""
         return os.pread(self.complaints.fileno(), COMPLAINT_BYTES, 0).decode("utf-8", "replace")

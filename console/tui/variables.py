@@ -45,9 +45,6 @@ class VariablesScreen(FrameScreen):
     def on_mount(self) -> None:
         super().on_mount()
         self.show_title(f"Variables of {self.runbook.name} for {self.target.name}", self.target.service.unit)
-        fields = self.query(Input)
-        if fields:
-            fields.first().focus()
         self._check()
 
     def given(self) -> dict[str, str]:
