@@ -7,15 +7,21 @@ import base64
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any, TypeVar
 
+from console.clock import stamp
 from console.engines.base import LogLine, Reply, Request
 from console.engines.registry import engine_named
 from console.facts.watch import PortOwner, Watch
 from console.remote.scripts import Output
 from console.remote.session import LockHold, Remote
+from console.runner.abort import Abort
+from console.runner.ask import Desk, Nobody
+from console.runner.context import Options, RunContext
+from console.runs.directory import RunDirectory
 from console.schema.events import Event
 from console.schema.facts import Facts, HostState, Process, UnitFile, UnitState
 from console.schema.hosts import Host, Service, Target
@@ -28,6 +34,7 @@ from console.units.effective import EffectiveUnit, UnitSource
 
 SomeEvent = TypeVar("SomeEvent", bound=Event)
 
+RUN = "01K2EXAMPLE0000000000000ZZ"
 SGLANG = engine_named("sglang")
 UNIT_NAME = "chat.service"
 FRAGMENT = "/etc/systemd/system/chat.service"
@@ -219,12 +226,25 @@ class Told:
 
     events: list[Event] = field(default_factory=list)
 
-    def __call__(self, event: Event) -> Event:
+    def __call__(self, event: Event) -> None:
         self.events.append(event)
-        return event
 
     def of(self, kind: type[SomeEvent]) -> list[SomeEvent]:
         return [event for event in self.events if isinstance(event, kind)]
+
+
+OPTIONS = Options(operator="kim", from_host="desk.example.net", reason="longer prompts", ticket="T-1")
+
+
+def context(folder: Path, told: Told | None = None, **options: Any) -> RunContext:
+    """A run with a real directory and log; `told` hears its events."""
+    clock, redactor = FakeClock(), Redactor()
+    directory = RunDirectory.create(folder / "runs", RUN)
+    log = directory.log(now=lambda: stamp(clock.now()), redactor=redactor)
+    if told is not None:
+        log.subscribe(told)
+    desk = Desk(Nobody(), log.append)
+    return RunContext(RUN, directory, log, redactor, clock, desk, Abort(), replace(OPTIONS, **options))
 
 
 def step_io(remote: FakeRemote, uses: str, told: Told, *, timeout_s: float | None = None, **more: Any) -> StepIO:

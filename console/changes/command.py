@@ -8,6 +8,7 @@ from console.changes.base import Made, Seen
 from console.errors import StepFailedError
 from console.remote.session import Reader, Remote
 from console.schema.change import CommandChange
+from console.secrets import MASK
 from console.untrusted import decode, one_line
 
 
@@ -22,11 +23,17 @@ async def make(change: CommandChange, remote: Remote, run: str) -> Made:
 
 
 async def undo(change: CommandChange, remote: Remote, run: str) -> Made:
-    """Run the undo command. Raises StepFailedError when there is none."""
+    """Run the undo command. Raises StepFailedError when there is none, or none that is whole."""
     if not change.undo:
         raise StepFailedError(
             f"the command {one_line(change.command, 80)!r} has no undo: what it did is still there",
             where=remote.target.name,
+        )
+    if MASK in change.undo:
+        raise StepFailedError(
+            f"the undo command {one_line(change.undo, 80)!r} holds a secret that was masked where it was kept",
+            where=remote.target.name,
+            hint="run it by hand",
         )
     return await _run(change.undo, change, remote, run)
 

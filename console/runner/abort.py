@@ -71,10 +71,16 @@ async def settled(task: asyncio.Future[Any], limit_s: float = 0.1) -> None:
 
 
 async def shielded(work: Awaitable[Result]) -> Result:
-    """Finish an atomic action even when the surrounding task is cancelled, then let the cancellation go on."""
+    """Finish an atomic action however often the surrounding task is cancelled, then let the cancellation go on."""
     task = asyncio.ensure_future(work)
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await asyncio.wait({task})
-        raise
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError as stop:
+            cancelled = stop
+    if cancelled is None:
+        return task.result()
+    if not task.cancelled():
+        task.exception()  # seen; the cancellation is what goes on
+    raise cancelled

@@ -12,7 +12,7 @@ from console.errors import RefusedError
 from console.remote.session import Remote
 from console.runner.context import RunContext
 from console.schema.change import FileChange
-from console.schema.plan import Plan
+from console.schema.plan import Plan, keep_exact
 from console.untrusted import one_line
 
 LedgerEnd = str  # open · verified · applied · rolled-back · unchanged · rollback-failed
@@ -57,9 +57,10 @@ class Ledger:
             "plan": self.plan.model_dump(mode="json", by_alias=True),
         }
         masked = self.context.redactor.tree(body)
-        # The changes carry digests and replaced bytes that must stay exact; they hold no secret by construction.
-        masked["plan"]["changes"] = body["plan"]["changes"]
         assert isinstance(masked, dict)
+        # The host's root alone reads this, and a command must be undone as it was written.
+        masked["plan"]["changes"] = body["plan"]["changes"]
+        keep_exact(masked["plan"], body["plan"])
         return masked
 
     async def write(self) -> None:

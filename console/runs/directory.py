@@ -20,7 +20,7 @@ from pydantic import ValidationError
 
 from console.errors import StateError
 from console.runs.log import EventLog
-from console.schema.plan import PlanFile
+from console.schema.plan import PlanFile, keep_exact
 from console.secrets import Redactor
 
 RUN_ID = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}")
@@ -200,7 +200,10 @@ class RunDirectory:
         """Write plan.json, once and durably. Raises StateError when it is there already or cannot be written."""
         if self.plan_path.exists():
             raise StateError("the plan of a run is written once", where=str(self.plan_path))
-        document = redactor.tree(plan_file.model_dump(mode="json", by_alias=True))
+        body = plan_file.model_dump(mode="json", by_alias=True)
+        document = redactor.tree(body)
+        for shown, plan in zip(document["plans"], body["plans"], strict=True):
+            keep_exact(shown, plan)
         text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
         try:
             write_durably(self.plan_path, text.encode("utf-8", "backslashreplace"))

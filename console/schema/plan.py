@@ -137,6 +137,18 @@ class Plan(Frozen):
         return hashlib.sha256(text.encode()).hexdigest()
 
 
+def keep_exact(shown: dict[str, Any], plan: Mapping[str, Any]) -> None:
+    """Put back into the masked JSON of a plan what must stay exact: digests, and the bytes its file changes replace.
+
+    They hold no secret, but masking goes by names and values: the digest of a file called `secrets`, or a number that
+    is also somebody's key.
+    """
+    shown["deciding"] = plan["deciding"]
+    for part in ("changes", "edits"):
+        for masked, exact in zip(shown[part], plan[part], strict=True):
+            masked |= {key: exact[key] for key in ("splices", "sha256_before", "sha256_after") if key in exact}
+
+
 class PlanFile(Frozen):
     """plan.json of a run directory and the file of `plan --out`: one plan a target, written once."""
 
