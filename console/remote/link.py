@@ -34,6 +34,7 @@ class Link:
         self._opening = asyncio.Lock()
         self._sessions = asyncio.Semaphore(SESSIONS_AT_ONCE)
         self._watchers: set[asyncio.Task[None]] = set()
+        self._owed: set[asyncio.Task[Exchange]] = set()
         self._closed = False
         self.adrift: set[str] = set()  # scripts that act, and whose connection died before they said how they ended
         self._reconnecting = False
@@ -98,6 +99,17 @@ class Link:
             connection = await self.connection()
             return await exchange(connection, script, timeout_s=timeout_s, name=name)
 
+    def owe(self, script: bytes, *, timeout_s: float) -> None:
+        """Send a script without waiting for it; the connection is not closed before it has ended."""
+        task = asyncio.create_task(self.run(script, timeout_s=timeout_s))
+        self._owed.add(task)
+        task.add_done_callback(self._paid)
+
+    def _paid(self, task: asyncio.Task[Exchange]) -> None:
+        self._owed.discard(task)
+        if not task.cancelled():
+            task.exception()  # nobody waits for it; a host that cannot be reached is told elsewhere
+
     @contextlib.asynccontextmanager
     async def session(self) -> AsyncIterator[asyncssh.SSHClientConnection]:
         """A place among the sessions, for a process that stays."""
@@ -111,6 +123,8 @@ class Link:
             if listener in self._listeners:
                 self._listeners.remove(listener)
             return
+        if self._owed:
+            await asyncio.wait(self._owed)
         self._closed = True
         if self.connections.links.get(self.target.host_name) is self:
             del self.connections.links[self.target.host_name]

@@ -15,7 +15,15 @@ import asyncssh
 
 from console.clock import Clock, stamp
 from console.engines.base import Reply, Request
-from console.errors import ConnectionLostError, InternalError, LockHeldError, RefusedError, SudoError, UnreachableError
+from console.errors import (
+    ConnectionLostError,
+    InternalError,
+    LockHeldError,
+    RefusedError,
+    StepFailedError,
+    SudoError,
+    UnreachableError,
+)
 from console.remote.exchange import Exchange
 from console.remote.http import Forward, api_key
 from console.remote.link import Link, OnConnection, shared_link
@@ -83,24 +91,34 @@ class Reader:
         before, self._known_generation = self._known_generation, self._link.generation
         return self._known_generation != before
 
-    async def look(self, script: str, *args: str, timeout_s: float = 30.0, patience_s: float = 0.0) -> Output:
+    async def look(
+        self, script: str, *args: str, timeout_s: float = 30.0, patience_s: float = 0.0, long: bool = False
+    ) -> Output:
         """Run a `look_*.sh`, which changes nothing; send it again over a new connection for `patience_s`.
 
         Raises UnreachableError when the host does not answer, or another ConnectError; never for an exit status.
+        A `long` one is stopped on the host when nobody waits for it any more, and StepFailedError says so.
         """
         if not script.startswith("look_"):
             raise InternalError(f"{script} does not only look")
         deadline = self.clock.monotonic() + patience_s
         while True:
-            mark = new_mark()
+            mark, name = new_mark(), new_name() if long else ""
             try:
-                got = await self._link.run(self._render(script, args, mark), timeout_s=timeout_s)
+                got = await self._link.run(self._render(script, args, mark), timeout_s=timeout_s, name=name)
             except UnreachableError:
                 if self.clock.monotonic() >= deadline:
                     raise
+            except asyncio.CancelledError:
+                # Closing a channel ends no process of a root login, so a script on the host does.
+                if long and self._link.alive:
+                    self._link.owe(self._render("act_stop.sh", (name,), new_mark()), timeout_s=STOP_TIMEOUT_S)
+                raise
             else:
                 if got.exit_status is not None:
                     return output_of(got, mark)
+                if long and got.timed_out:
+                    raise StepFailedError(f"{got.trouble}{await self._stop(name)}", where=self.target.name)
                 if not got.timed_out and got.started and self._link.alive:
                     raise RefusedError(f"{script}: {got.trouble}", where=self.target.name)
                 if self.clock.monotonic() >= deadline:
@@ -145,6 +163,16 @@ class Reader:
             on_connection=self.on_connection,
         )
 
+    async def _stop(self, name: str) -> str:
+        """Stop what ran too long. SSH signals do not reach processes of a root login, so a script on the host does."""
+        mark = new_mark()
+        try:
+            ended = await self._link.run(self._render("act_stop.sh", (name,), mark), timeout_s=STOP_TIMEOUT_S)
+        except UnreachableError:
+            return ", and it may still be running"
+        stopped = decode(ended.sections(mark).get("stopped", b"")).strip() == "yes"
+        return "; it was stopped on the host" if stopped else ", and it is still running"
+
     @property
     def lock_file(self) -> str:
         return f"{self.target.host.runtime_folder}/{self.target.service.unit}.lock"
@@ -175,12 +203,12 @@ class Remote(Reader):
         """
         if not script.startswith("act_"):
             raise InternalError(f"{script} is not an act")
-        mark, name = new_mark(), f"console-{secrets.token_hex(8)}"
+        mark, name = new_mark(), new_name()
         got = await self._link.run(self._render(script, args, mark, lock=lock), timeout_s=timeout_s, name=name)
         if not got.started:
             raise UnreachableError(f"nothing was sent: {got.trouble}", where=self.target.name)
         if got.exit_status is None:
-            stopped = await self._stop(got, mark) if got.timed_out else ""
+            stopped = await self._stop(name) if got.timed_out else ""
             self._link.adrift.add(name)
             raise ConnectionLostError(
                 f"{script.removesuffix('.sh')}: {got.trouble}{stopped}; whether it happened must be looked at",
@@ -243,19 +271,6 @@ class Remote(Reader):
             return LockHold(process, stack.pop_all()) if holder is None else holder
         raise AssertionError("unreachable")
 
-    async def _stop(self, got: Exchange, mark: str) -> str:
-        """Stop what ran too long. SSH signals do not reach processes of a root login, so a script on the host does."""
-        pid = decode(got.sections(mark).get("pid", b"")).strip()
-        if not pid.isdigit():
-            return ""
-        stop = new_mark()
-        try:
-            ended = await self._link.run(self._render("act_stop.sh", (pid,), stop), timeout_s=STOP_TIMEOUT_S)
-        except UnreachableError:
-            return ", and it may still be running"
-        stopped = decode(ended.sections(stop).get("stopped", b"")).strip() == "yes"
-        return "; it was stopped on the host" if stopped else ", and it is still running"
-
     def _refuse(self, output: Output) -> None:
         if output.exit_status == LOCK_LOST and "refused" in output.sections:
             raise LockHeldError(
@@ -272,6 +287,11 @@ class Remote(Reader):
 def new_mark() -> str:
     """A line that no output of a host can contain by chance or intent: it is new for each script."""
     return f"==console-{secrets.token_hex(12)}=="
+
+
+def new_name() -> str:
+    """What a script's shell is called in the host's list of processes."""
+    return f"console-{secrets.token_hex(8)}"
 
 
 def output_of(got: Exchange, mark: str) -> Output:

@@ -44,8 +44,12 @@ async def carry(run: TargetRun, change: Change, act: Act = kinds.make) -> Made:
             if run.lock.held:
                 raise
             sent = False  # the connection was opened again under the script, and the lock had died with the old one
+        taken: LockHeldError | None = None
         try:
-            await reach(run)
+            try:
+                await reach(run)
+            except LockHeldError as error:
+                taken = error  # whoever came in meanwhile: what became of our change is still to be told
             seen = await kinds.look(change, run.lock.remote) if sent else "before"
         except ConnectError as error:
             raise ConnectionLostError(
@@ -56,6 +60,8 @@ async def carry(run: TargetRun, change: Change, act: Act = kinds.make) -> Made:
         if seen == "after":
             before = {"invocation": change.invocation_before} if isinstance(change, RestartChange) else {}
             return Made(before, message=f"{what}: the connection died, the host shows that it happened")
+        if taken is not None and seen == "before":
+            raise taken
         if seen != "before":
             raise ConnectionLostError(
                 f"the connection died during {what}; what the host shows now: {seen}", where=run.target.name

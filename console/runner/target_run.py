@@ -28,7 +28,7 @@ from console.remote.session import Reader, Remote
 from console.runner import candidate, describe, undo
 from console.runner.abort import shielded
 from console.runner.ask import Question
-from console.runner.carry import carry, fate
+from console.runner.carry import carry, fate, reach
 from console.runner.context import RunContext
 from console.runner.ledger import Ledger
 from console.runner.lock import UnitLock
@@ -151,6 +151,10 @@ class TargetRun:
             self.context.abort.check()
             if self._plan().mutates() or self._runs_commands():
                 await shielded(self._take_hold())
+        except ConnectionLostError as error:
+            lost = UnreachableError(f"{error.message}; the service was not touched", where=error.where)
+            self._phase("lock", "refused", str(lost), started, lost)
+            return
         except ConsoleError as error:
             outcome: StepOutcome = "aborted" if isinstance(error, AbortedError) else "refused"
             self._phase("lock", outcome, str(error), started, error)
@@ -166,12 +170,23 @@ class TargetRun:
         assert self.reader is not None
         remote = self.reader.writer()
         self.lock = UnitLock(self.context, remote, plan.runbook)
-        await self.lock.take()
-        await self._read_again(remote)
         self.ledger = Ledger(self.context, remote, plan)
+        await self.lock.take()
+        try:
+            await self._announce(remote, self.ledger)
+        except (ConnectionLostError, UnreachableError, LockHeldError):
+            if self.lock.held:
+                raise
+            # The connection died. All of this may be done twice: nothing is changed yet.
+            await reach(self)
+            await self._announce(remote, self.ledger)
+
+    async def _announce(self, remote: Remote, ledger: Ledger) -> None:
+        plan = self._plan()
+        await self._read_again(remote)
         if plan.mutates():
-            await self.ledger.write()
-            await candidate.check(plan, self._facts(), remote, self.ledger.folder, self.context.run)
+            await ledger.write()
+            await candidate.check(plan, self._facts(), remote, ledger.folder, self.context.run)
 
     async def _read_again(self, remote: Remote) -> None:
         """Refuse when a file that decides the unit is not as planned (8); nothing was written."""

@@ -14,6 +14,8 @@ from console.steps.base import Look, Proposal, Step, StepIO, StepResult
 from console.untrusted import decode, one_line
 
 DEFAULT_TIMEOUT_S = 60.0
+# A command that only looks is sent again when its connection died.
+LOST_PATIENCE_S = 60.0
 
 
 class HostCommand(Step):
@@ -56,7 +58,14 @@ class HostCommand(Step):
     async def run(self, io: StepIO) -> StepResult:
         encoded = base64.b64encode(self.command.encode()).decode()
         timeout_s = io.step.timeout_s or DEFAULT_TIMEOUT_S
-        output = await io.reader.look("look_command.sh", encoded, "sudo" if self.sudo else "", timeout_s=timeout_s)
+        output = await io.reader.look(
+            "look_command.sh",
+            encoded,
+            "sudo" if self.sudo else "",
+            timeout_s=timeout_s,
+            patience_s=LOST_PATIENCE_S,
+            long=True,
+        )
         said = one_line(decode(output.sections.get("stdout", b"") or output.sections.get("stderr", b"")), 200)
         status = int(output.text("status") or output.exit_status)
         if status != 0:

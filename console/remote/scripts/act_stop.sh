@@ -1,10 +1,11 @@
 # shellcheck shell=sh disable=SC2034,SC2154
-# act_stop.sh PID: ends a script of ours that runs too long, with all it started.
-pid=$1
+# act_stop.sh NAME: ends a script of ours that runs too long, with all it started; for the name see look_running.sh.
+# shellcheck disable=SC2062 # these are files, the pattern comes on stdin
+pid=$(printf '%s\n' "$1" | grep -l -a -F -f - -- /proc/[0-9]*/cmdline 2>/dev/null | sed -n '1s|^/proc/\([0-9]*\)/.*|\1|p')
 group_of() {
   sed 's/^.*) //' "/proc/$1/stat" 2>/dev/null | cut -d ' ' -f 3
 }
-group=$(group_of "$pid")
+group=${pid:+$(group_of "$pid")}
 own_group=$(group_of $$)
 section stopped
 if [ -z "$group" ]; then
