@@ -1,0 +1,78 @@
+"""A restart ends the start the plan saw, and nobody else's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from console.changes import kinds
+from console.changes.restart import STARTED_BY_OTHERS
+from console.errors import RestartedByOthersError, StepFailedError
+from console.remote.scripts import Output
+from console.schema.change import RestartChange
+from tests.fakes import NEW, OLD, RUN, FakeRemote, ok, state
+
+
+def change(**more: Any) -> RestartChange:
+    given: dict[str, Any] = {"id": "c3", "step": "restart", "unit": "chat.service", "invocation_before": OLD}
+    return RestartChange(**(given | more))
+
+
+@pytest.mark.parametrize(
+    ("unit", "said"),
+    [
+        ({}, "before"),
+        ({"invocation_id": NEW}, "after"),
+        ({"invocation_id": NEW, "active_state": "failed"}, "after"),
+        ({"job": "restart"}, "after"),
+        ({"active_state": "deactivating"}, "after"),
+        ({"active_state": "activating"}, "after"),
+        ({"invocation_id": "", "active_state": "inactive"}, "before"),
+    ],
+)
+async def test_looking(unit: dict[str, Any], said: str) -> None:
+    assert await kinds.look(change(), FakeRemote(unit=state(**unit))) == said
+
+
+async def test_it_tells_the_host_which_start_it_means() -> None:
+    remote = FakeRemote(answers={"act_restart.sh": ok(ended=f"{OLD}\n")})
+    made = await kinds.make(change(n_restarts_before=4), remote, RUN)
+    assert remote.told == [("act_restart.sh", ("chat.service", "", OLD, "4"))]
+    assert remote.locks == [RUN]
+    assert made.before == {"invocation": OLD}
+
+
+async def test_a_failed_unit_has_its_counter_reset() -> None:
+    remote = FakeRemote()
+    await kinds.make(change(reset_failed=True), remote, RUN)
+    assert remote.told[0][1][1] == "yes"
+
+
+async def test_the_start_it_ended_is_what_counts() -> None:
+    remote = FakeRemote(answers={"act_restart.sh": ok(ended=f"{NEW}\n")})
+    assert (await kinds.make(change(), remote, RUN)).before == {"invocation": NEW}
+
+
+async def test_somebody_elses_start_is_not_ended() -> None:
+    said = b"chat.service was started by somebody else: invocation 2, planned 1\n"
+    remote = FakeRemote(answers={"act_restart.sh": Output(STARTED_BY_OTHERS, stderr=said)})
+    with pytest.raises(RestartedByOthersError, match="was started by somebody else") as caught:
+        await kinds.make(change(), remote, RUN)
+    assert caught.value.exit_code == 3
+
+
+async def test_a_restart_that_systemd_refuses() -> None:
+    remote = FakeRemote(answers={"act_restart.sh": Output(4, stderr=b"Unit chat.service not found.\n")})
+    with pytest.raises(StepFailedError, match=r"restart was refused: Unit chat\.service not found\."):
+        await kinds.make(change(), remote, RUN)
+
+
+@pytest.mark.parametrize(("active", "reset"), [("active", ""), ("failed", "yes")])
+async def test_undoing_is_another_restart_from_whatever_runs_now(active: str, reset: str) -> None:
+    remote = FakeRemote(unit=state(invocation_id=NEW, n_restarts=2, active_state=active))
+    await kinds.undo(change(), remote, RUN)
+    assert remote.told == [
+        ("look_unit.sh", ("chat.service",)),
+        ("act_restart.sh", ("chat.service", reset, NEW, "2")),
+    ]
