@@ -1,4 +1,4 @@
-"""`console recover`: look, close and commit runs of this machine whose process is gone. Changes no host."""
+"""`console recover`: close runs whose process is gone, commit records that were refused. Changes no host."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from console.runs.listing import find_run, list_runs
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("runs", nargs="*", metavar="RUN", help="default: every run whose process is gone")
+    parser.add_argument("runs", nargs="*", metavar="RUN", help="default: every run that needs it")
 
 
 def run(arguments: argparse.Namespace, output: Output) -> int:
     base = base_folder(os.environ)
-    names = arguments.runs or [summary.id for summary in list_runs(base) if summary.needs_recover]
+    names = arguments.runs or [run.id for run in list_runs(base) if run.needs_recover or run.uncommitted]
     if not names:
         output.note("nothing to recover")
         return 0

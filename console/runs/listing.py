@@ -31,7 +31,8 @@ class RunSummary:
     """One run, as a line of `console runs` shows it.
 
     `open` targets wait for somebody, `why` says for what. `needs_recover`: the process is gone and nobody closed the
-    run. `damaged`: what of its directory could not be read. Times are RFC 3339 in UTC.
+    run. `uncommitted`: targets whose record is kept here and was refused by the results repository. `damaged`: what of
+    its directory could not be read. Times are RFC 3339 in UTC.
     """
 
     id: str
@@ -49,6 +50,7 @@ class RunSummary:
     exit_code: int | None = None
     alive: bool = False
     needs_recover: bool = False
+    uncommitted: tuple[str, ...] = ()
     open_targets: Mapping[str, str] = field(default_factory=dict)
     next: tuple[str, ...] = ()
     damaged: str = ""
@@ -137,9 +139,17 @@ def summarise(directory: RunDirectory) -> RunSummary:
         exit_code=finished.exit_code if finished else None,
         alive=alive,
         needs_recover=orphan,
+        uncommitted=_uncommitted(state),
         open_targets=waiting,
         next=_next(state, orphan=orphan, waiting=waiting),
         damaged=damaged,
+    )
+
+
+def _uncommitted(state: RunState) -> tuple[str, ...]:
+    """A hook, a key or a lock refused them; `--no-commit` runs never tried."""
+    return tuple(
+        name for name, target in state.targets.items() if target.committed is not None and not target.committed.sha
     )
 
 
