@@ -8,7 +8,8 @@ from tests.hosts.engine_unit import UNIT, install_engine, serving, unit_text
 from tests.hosts.host import Host
 from tests.real.conftest import MakeDesk
 from tests.real.desk import EXTEND_CONTEXT, Desk
-from tests.real.state_of import UNIT_FILE, snapshot, tree
+from tests.real.held import held
+from tests.real.state_of import LEDGER, UNIT_FILE, snapshot, tree
 
 pytestmark = pytest.mark.real_host
 
@@ -28,11 +29,29 @@ def test_no_room_for_the_ledger(host: Host, desk: Desk) -> None:
     install_engine(host, load_s=10.0)
     before = tree(host, "/etc"), host.show(UNIT, "InvocationID")
     with host.disk_left(1):
-        done = desk.extend()
+        planned, done = desk.console("plan", EXTEND_CONTEXT), desk.extend()
+    assert planned.code == 1, planned.err
     assert done.code == 1, done.err
     assert done.outcome == "failed-unchanged"
-    assert "/var/lib/console" in done.err
     assert (tree(host, "/etc"), host.show(UNIT, "InvocationID")) == before
+    assert not host.exists(LEDGER)
+
+
+def test_disk_that_fills_up_after_the_plan(host: Host, desk: Desk) -> None:
+    """Without its entry in the ledger no change is made."""
+    install_engine(host, load_s=10.0)
+    before = tree(host, "/etc/systemd"), host.show(UNIT, "InvocationID")
+    with held(host, "cp", f"*{LEDGER}*") as point:
+        going = desk.start("run", EXTEND_CONTEXT)
+        assert point.reached()
+        host.run("sh", "-c", "head -c 600M /dev/zero >/var/tmp/full || true")
+        point.release()
+        done = going.end()
+    assert done.code == 1, done.err
+    assert done.outcome == "failed-unchanged"
+    assert not done.of("change.intended")
+    assert "No space left" in done.err
+    assert (tree(host, "/etc/systemd"), host.show(UNIT, "InvocationID")) == before
 
 
 def test_unit_that_is_not_there_or_masked(host: Host, make_desk: MakeDesk) -> None:
