@@ -8,7 +8,7 @@ from pathlib import Path
 from console.cli.inventory import candidates, inventory_path
 from console.cli.output import Output
 from console.engines.registry import engine_named
-from console.errors import ConsoleError
+from console.errors import ConsoleError, UsageError
 from console.planning import lint
 from console.schema.hosts import load_inventory
 from console.schema.toml_file import read_toml
@@ -22,6 +22,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, output: Output) -> int:
     files = [Path(name) for name in arguments.files] or defaults(arguments)
+    if not files:
+        raise UsageError("nothing to check: no inventory, and no runbooks/*.toml here", hint="console lint FILE")
     code = 0
     for path in files:
         try:

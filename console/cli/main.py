@@ -31,6 +31,7 @@ def build(verb: str | None) -> argparse.ArgumentParser:
     """The parser, with only the arguments of `verb` filled in."""
     parser = argparse.ArgumentParser(
         prog="console",
+        allow_abbrev=False,  # the command is found before the options are read, by their whole names
         description="Runbooks, proof and records for LLM inference hosts. Without a command: the terminal UI.",
         epilog="Exit codes: 0 done; 1 refused; 2 usage; 3 applied, unverified; 4 rolled back; 5 rollback failed; "
         "6 locked; 7 no connection; 8 stale plan; 9 unknown; 10 verified, a later step failed; 130 aborted.",

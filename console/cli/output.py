@@ -84,8 +84,15 @@ class Output:
 
     def error(self, error: ConsoleError) -> int:
         """One clear message: what, where, what to do next. Returns the exit code."""
-        self.note(f"console: {error}")
+        self._last_words(f"console: {error}")
         return error.exit_code
+
+    def _last_words(self, text: str) -> None:
+        """Narration of an end; whether anybody can still read it changes no exit code."""
+        try:
+            self.note(text)
+        except OSError:
+            self.let_go()
 
     @contextmanager
     def ending(self) -> Iterator[Ending]:
@@ -96,20 +103,23 @@ class Output:
         except ConsoleError as error:
             end.code = self.error(error)
         except KeyboardInterrupt:
-            self.note("console: interrupted")
+            self._last_words("console: interrupted")
             end.code = INTERRUPTED
         except BrokenPipeError:
-            # Python would complain once more while it closes stdout.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            self.let_go()
             end.code = BROKEN_PIPE
         except Exception as error:  # noqa: BLE001 - the last place that can turn a bug into a message
-            path = self._crash_file(error)
-            bug = InternalError(f"{type(error).__name__}: {error}", hint=f"this is a bug; the traceback is in {path}")
-            end.code = self.error(bug)
+            kept = self._keep_traceback(error)
+            end.code = self.error(InternalError(f"{type(error).__name__}: {error}", hint=f"this is a bug; {kept}"))
 
-    def _crash_file(self, error: Exception) -> Path:
-        base = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state") / "console"
-        base.mkdir(parents=True, exist_ok=True, mode=0o700)
-        path = base / "crash.txt"
-        path.write_text(self.redactor.text("".join(traceback.format_exception(error))))
-        return path
+    def _keep_traceback(self, error: Exception) -> str:
+        """Write the traceback to a file of the operator's; says where it is."""
+        path = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state") / "console" / "crash.txt"
+        text = self.redactor.text("".join(traceback.format_exception(error)))
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+                file.write(text)
+        except (OSError, RuntimeError) as problem:
+            return f"its traceback could not be kept in {path}: {problem}"
+        return f"the traceback is in {path}"

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from console.cli.output import Output
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -20,8 +23,6 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
 
 def schema_of(file: str) -> dict[str, Any]:
     """The JSON schema of one of our files."""
-    from pydantic import BaseModel
-
     from console.schema.hosts import Inventory
     from console.schema.plan import PlanFile
     from console.schema.record import Record
@@ -29,7 +30,15 @@ def schema_of(file: str) -> dict[str, Any]:
     if file == "runbook":
         return runbook_schema()
     models: dict[str, type[BaseModel]] = {"hosts": Inventory, "record": Record, "plan": PlanFile}
-    return models[file].model_json_schema(by_alias=True)
+    return without_excluded(models[file], models[file].model_json_schema(by_alias=True))
+
+
+def without_excluded(model: type[BaseModel], schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema without the fields that we fill in ourselves."""
+    for name, field in model.model_fields.items():
+        if field.exclude:
+            schema["properties"].pop(name)
+    return schema
 
 
 def runbook_schema() -> dict[str, Any]:
@@ -37,7 +46,7 @@ def runbook_schema() -> dict[str, Any]:
     from console.schema.runbook import Runbook, StepTable
     from console.steps.registry import STEP_KINDS
 
-    schema = Runbook.model_json_schema(by_alias=True)
+    schema = without_excluded(Runbook, Runbook.model_json_schema(by_alias=True))
     common = StepTable.model_json_schema()["properties"]
     kinds = []
     for uses, kind in sorted(STEP_KINDS.items()):

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 UNIT = re.compile(r"[A-Za-z0-9:_.\\-]+(@[A-Za-z0-9:_.\\-]*)?\.service")
@@ -52,7 +52,13 @@ def seconds(value: Any) -> Any:
 
 Name = Annotated[str, AfterValidator(_check_name)]
 UnitName = Annotated[str, AfterValidator(_check_unit)]
-Seconds = Annotated[float, BeforeValidator(seconds)]
+Seconds = Annotated[
+    float,
+    BeforeValidator(seconds),
+    WithJsonSchema(
+        {"anyOf": [{"type": "number"}, {"type": "string", "pattern": r"^\s*(\d+(\.\d+)?\s*(ms|[smhd])\s*)+$"}]}
+    ),
+]
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

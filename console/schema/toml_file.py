@@ -105,6 +105,10 @@ def validate(
     model: type[Model], table: Mapping[str, Any], *, path: Path | str, text: str = "", at: tuple[str | int, ...] = ()
 ) -> Model:
     """`table` as `model`; the first error becomes one InvalidFileError with file, line, key and nearest spelling."""
+    for name, field in model.model_fields.items():
+        if field.exclude and name in table:  # a field that we fill in ourselves is no key of the file
+            line = line_of(text, (*at, name)) if text else None
+            raise InvalidFileError(f"unknown key {name!r} in the file", where=f"{path}:{line}" if line else str(path))
     try:
         return model.model_validate(table)
     except ValidationError as problem:
