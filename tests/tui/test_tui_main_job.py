@@ -129,6 +129,8 @@ def tmux(tmp_path: Path) -> Iterator[Tmux]:
     terminal = Tmux(f"console-{os.getpid()}-{tmp_path.name[-20:]}", tmp_path / "state")
     yield terminal
     terminal.close()
+    # tmux leaves the socket of a server that is gone.
+    (Path(os.environ.get("TMUX_TMPDIR", "/tmp")) / f"tmux-{os.getuid()}" / terminal.name).unlink(missing_ok=True)
 
 
 @pytest.mark.parametrize(("columns", "lines"), [(80, 24), (120, 36)])
