@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from console.cli.inventory import inventory, inventory_path
 from console.cli.output import Output
-from console.errors import HostKeyChangedError, InvalidFileError, UsageError
+from console.errors import HostKeyChangedError, InvalidFileError, StateError, UsageError
 from console.schema.hosts import Inventory, Target, load_inventory
 from console.schema.names import NAME
-from console.schema.toml_file import validate
+from console.schema.toml_file import read_toml, validate
 
 if TYPE_CHECKING:
     from console.remote.known_hosts import HostKey
@@ -58,6 +58,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
 def add_host(arguments: argparse.Namespace, output: Output) -> int:
     """Edit the file with its comments kept; what comes out is parsed again and compared before it is written."""
     import tomlkit
+    from tomlkit.exceptions import TOMLKitError
 
     from console.runs.directory import write_durably
 
@@ -65,10 +66,10 @@ def add_host(arguments: argparse.Namespace, output: Output) -> int:
     if not slash or not NAME.fullmatch(host_name) or not NAME.fullmatch(service_name):
         raise UsageError(f"{arguments.name!r}: name it as HOST/SERVICE, with letters, digits, '.', '_' and '-'")
     path = _path(arguments)
-    before = path.read_text("utf-8") if path.exists() else "schema = 1\n"
-    plain = tomllib.loads(before) if path.exists() else {"schema": 1}
+    before, plain = "schema = 1\n", {"schema": 1}
     if path.exists():
         load_inventory(path)
+        before, plain = read_toml(path)
     service: dict[str, Any] = {"unit": arguments.unit, "engine": arguments.engine, "url": arguments.url}
     if arguments.api_key_env:
         service["api_key_env"] = arguments.api_key_env
@@ -79,22 +80,31 @@ def add_host(arguments: argparse.Namespace, output: Output) -> int:
     }
     wanted = _wanted(plain, host_name, service_name, host, service, path)
     validate(Inventory, wanted, path=path)
-    document = tomlkit.parse(before)
-    hosts: Any = document.setdefault("hosts", tomlkit.table(is_super_table=True))
-    if host_name not in hosts:
-        hosts[host_name] = tomlkit.table()
-    for key, value in host.items():
-        hosts[host_name][key] = value
-    services: Any = hosts[host_name].setdefault("services", tomlkit.table(is_super_table=True))
-    services[service_name] = service
-    after = tomlkit.dumps(document)
-    # tomlkit can write something else than was asked for (tomlkit#555, #545): read it back and compare.
-    if tomllib.loads(after) != wanted:
-        raise InvalidFileError(
-            "the file cannot be edited without changing its meaning: add the host by hand", where=str(path)
-        )
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_durably(path, after.encode(), mode=path.stat().st_mode & 0o777 if path.exists() else 0o644)
+    by_hand = InvalidFileError(
+        "the file cannot be edited without changing its meaning: add the host by hand", where=str(path)
+    )
+    try:
+        document = tomlkit.parse(before)
+        hosts: Any = document.setdefault("hosts", tomlkit.table(is_super_table=True))
+        if host_name not in hosts:
+            hosts[host_name] = tomlkit.table()
+        for key, value in host.items():
+            hosts[host_name][key] = value
+        services: Any = hosts[host_name].setdefault("services", tomlkit.table(is_super_table=True))
+        services[service_name] = service
+        after = tomlkit.dumps(document)
+        # tomlkit can write something else than was asked for (tomlkit#555, #545): read it back and compare.
+        meaning = tomllib.loads(after)
+    except (TOMLKitError, ValueError) as error:  # an inline table takes no table
+        raise by_hand from error
+    if meaning != wanted:
+        raise by_hand
+    real = path.resolve()  # of a link, what it leads to is edited
+    try:
+        real.parent.mkdir(parents=True, exist_ok=True)
+        write_durably(real, after.encode(), mode=real.stat().st_mode & 0o777 if real.exists() else 0o644)
+    except OSError as error:
+        raise StateError(f"cannot write: {error.strerror or error}", where=str(path)) from error
     output.data(f"{path}: {host_name}/{service_name} added")
     output.note(f"next: console hosts trust {host_name}; console facts {host_name}/{service_name}")
     return 0
