@@ -12,6 +12,7 @@ from collections.abc import Mapping
 
 from console.errors import RefusedError
 from console.remote.session import Remote
+from console.schema.change import FileChange
 from console.schema.facts import Facts
 from console.schema.plan import Plan
 from console.schema.splice import apply
@@ -20,12 +21,14 @@ from console.untrusted import decode, one_line
 
 async def check(plan: Plan, facts: Facts, remote: Remote, folder: str, run: str) -> None:
     """Raise RefusedError when systemd complains of the unit as it would be, and did not before."""
-    if not plan.edits:
+    # Not the plan's edits: of a resumed run some are written already.
+    changes = [change for change in plan.changes if isinstance(change, FileChange)]
+    if not changes:
         return
     before = {file.path: file.content for file in facts.files if file.kind in ("fragment", "dropin")}
     after = dict(before)
-    for edit in plan.edits:
-        after[edit.path] = apply(after[edit.path], edit.splices)
+    for change in (change for change in changes if change.path in after):
+        after[change.path] = apply(after[change.path], change.splices)
     complaints = await _complaints(plan, facts, after, remote, folder, run)
     if not complaints:
         return

@@ -159,6 +159,9 @@ class TargetRun:
             outcome: StepOutcome = "aborted" if isinstance(error, AbortedError) else "refused"
             self._phase("lock", outcome, str(error), started, error)
             return
+        except Exception as error:  # noqa: BLE001 - a bug of ours ends in a record, too
+            self._phase("lock", "failed", f"{type(error).__name__}: {error}", started, InternalError(str(error)))
+            return
         await self._steps()
 
     def _runs_commands(self) -> bool:
