@@ -138,8 +138,7 @@ from console.errors import LockHeldError
 output = Output()
 with output.ending() as end:
     {body}
-import os
-os._exit(end.code)
+sys.exit(end.code)
 """
 
 
