@@ -42,7 +42,9 @@ class Captured(Reader):
         self.replies = replies or {}
         self.asked: list[str] = []
 
-    async def look(self, script: str, *args: str, timeout_s: float = 30.0, patience_s: float = 0.0) -> Output:
+    async def look(
+        self, script: str, *args: str, timeout_s: float = 30.0, patience_s: float = 0.0, long: bool = False
+    ) -> Output:
         return Output(0, self.sections)
 
     async def fetch(self, request: Request, *, patience_s: float = 0.0) -> Reply:

@@ -39,7 +39,9 @@ class Scripted(Reader):
     def regained(self) -> bool:
         return False
 
-    async def look(self, script: str, *args: str, timeout_s: float = 30.0, patience_s: float = 0.0) -> Output:
+    async def look(
+        self, script: str, *args: str, timeout_s: float = 30.0, patience_s: float = 0.0, long: bool = False
+    ) -> Output:
         self.args = args
         return Output(0, self.said)
 
