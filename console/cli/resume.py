@@ -6,13 +6,14 @@ import argparse
 
 from console.cli import again
 from console.cli.output import Output
-from console.cli.run import add_words
+from console.cli.run import add_pending, add_words
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("earlier", metavar="RUN", help="a run's id, or its beginning; see 'console runs --open'")
+    add_pending(parser)
     add_words(parser)
 
 
 def run(arguments: argparse.Namespace, output: Output) -> int:
-    return again.carry_out(again.of_this_machine(arguments.earlier), "resume", arguments, output)
+    return again.carry_out(again.of_this_machine(arguments.earlier, "resume"), "resume", arguments, output)

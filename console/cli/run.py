@@ -25,8 +25,12 @@ from console.runner.run import RunResult
 def add(parser: argparse.ArgumentParser) -> None:
     runbooks.add_binding(parser)
     parser.add_argument("--plan", metavar="FILE", help="carry out a plan saved with 'console plan --out'; used once")
-    parser.add_argument("--accept-pending", action="store_true", help="also activate what others left on disk")
+    add_pending(parser)
     add_words(parser)
+
+
+def add_pending(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--accept-pending", action="store_true", help="also activate what others left on disk")
 
 
 def add_words(parser: argparse.ArgumentParser) -> None:

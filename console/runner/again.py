@@ -1,25 +1,50 @@
-"""Plans made from an earlier run: to go on with it, or to undo it. Both look at the host first."""
+"""What going on with an earlier run and undoing it have in common: how it left the host, and whose words are there."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from console.changes import file as file_change
 from console.changes.base import Seen
 from console.changes.restart import from_now
 from console.engines.base import Engine
-from console.errors import ForeignEditError, RefusedError
+from console.errors import ForeignEditError
 from console.planning import answers, differences, estimates
-from console.remote.files import read_file
 from console.remote.session import Reader
-from console.schema.change import Change, CommandChange, FileChange, ReloadChange, RestartChange
+from console.schema.change import Change, FileChange, RestartChange
 from console.schema.facts import Facts
-from console.schema.plan import FileEdit, Plan, PlannedStep, SettingChange
+from console.schema.plan import Activation, Plan, PlannedStep
 from console.schema.splice import apply, inverse
 from console.secrets import Redactor
 from console.settings import resolve
+from console.settings.flags import sought
+from console.settings.levels import level_of_words
 from console.settings.resolve import unit_of
-from console.untrusted import one_line
+from console.units.effective import EffectiveUnit
+
+STOPPED = ("inactive", "failed")
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """One target of an earlier run: what was planned, and what is known to have been done.
+
+    `made`: changes that were made, or may have been. `tried`: changes that were begun at all. `undoing`: it was putting
+    its changes back when it ended. From a host's ledger alone every change counts as made.
+    """
+
+    run: str
+    plan: Plan
+    made: frozenset[str]
+    tried: frozenset[str]
+    undoing: bool = False
+    purpose: str = "run"
+
+    @classmethod
+    def of_ledger(cls, run: str, plan: Plan, purpose: str = "run") -> Earlier:
+        everything = frozenset(change.id for change in plan.changes)
+        return cls(run, plan, everything, everything, purpose=purpose)
 
 
 async def seen_files(plan: Plan, reader: Reader) -> dict[str, Seen]:
@@ -37,114 +62,86 @@ async def seen_files(plan: Plan, reader: Reader) -> dict[str, Seen]:
     return found
 
 
-def runs_disk(facts: Facts, redactor: Redactor) -> bool:
-    """Whether the running process has the words that the files say now."""
+def runs_new(plan: Plan, facts: Facts, engine: Engine) -> bool | None:
+    """Whether the process has what the plan wrote; None where that cannot be told, which is never a reason to restart.
+
+    An engine that still loads owns no port yet: then a start that came after the plan's own restart counts as new when
+    systemd has loaded what the files say.
+    """
+    if facts.unit.active_state in STOPPED:
+        return None
+    if facts.process.pid:
+        return _runs_settings(plan, facts, engine)
+    restart = next((change for change in plan.changes if isinstance(change, RestartChange)), None)
+    if restart is None or not facts.unit.invocation_id:
+        return None
+    if facts.unit.invocation_id == restart.invocation_before:
+        return False
+    return True if loaded_is_disk(facts) else None
+
+
+def _runs_settings(plan: Plan, facts: Facts, engine: Engine) -> bool | None:
+    """The words of the process that owns the port, judged setting by setting; None where a worker shows none."""
+    for setting in plan.settings:
+        value = running_value(facts, engine, setting.setting)
+        if value is None and setting.before is not None and setting.after is not None:
+            return None
+        if not same(engine, setting.setting, value, setting.after):
+            return False
+    return True
+
+
+def running_value(facts: Facts, engine: Engine, setting: str) -> str | None:
+    what = sought(engine, flag=setting) if setting.startswith("-") else sought(engine, setting=setting)
+    return level_of_words(facts.process.argv, engine, what).value
+
+
+def same(engine: Engine, setting: str, left: str | None, right: str | None) -> bool:
+    """Whether two words mean the same value of a setting."""
+    if left is None or right is None:
+        return left is right
+    try:
+        return engine.parse_value(setting, left) == engine.parse_value(setting, right)
+    except (ValueError, KeyError):
+        return left == right
+
+
+def loaded_is_disk(facts: Facts) -> bool:
+    """Whether systemd has loaded the command line that the files have now."""
     unit = unit_of(facts)
-    environment = resolve.environment_on_disk(unit)
-    found = differences.activation(facts, resolve.argv_on_disk(unit, environment), environment, redactor)
-    return facts.unit.active_state == "active" and not found.needs_accept and not found.reason
+    argv = resolve.argv_on_disk(unit, resolve.environment_on_disk(unit))
+    if argv is None or facts.unit.need_daemon_reload or not facts.unit.exec_start:
+        return False
+    return " ".join(argv).split() == facts.unit.exec_start[0].split()
 
 
-async def resume_plan(plan: Plan, facts: Facts, reader: Reader, engine: Engine) -> Plan:
-    """What is left of a plan on this host as it is now: edits not made, reload and restart where needed, the proof."""
-    seen = await seen_files(plan, reader)
-    edits_left = any(state == "before" for state in seen.values())
-    reload_left = edits_left or facts.unit.need_daemon_reload
-    restart_left = edits_left or not runs_disk(facts, reader.redactor)
-    changes: list[Change] = []
-    steps: list[PlannedStep] = []
-    for step in plan.steps:
-        kept: list[str] = []
-        skipped = step.skipped
-        for change in (plan.change(change_id) for change_id in step.changes):
-            if isinstance(change, CommandChange):
-                skipped = "what a command did cannot be seen: it is not run again"
-            elif isinstance(change, FileChange) and seen[change.id] == "after":
-                skipped = "written already"
-            elif isinstance(change, ReloadChange) and not reload_left:
-                skipped = "systemd has read the files as they are"
-            elif isinstance(change, RestartChange) and not restart_left:
-                skipped = f"runs already, invocation {facts.unit.invocation_id[:8]}"
-            else:
-                kept.append(change.id)
-                changes.append(now(change, facts))
-        if step.uses in ("service.wait_ready", "service.verify"):
-            skipped = ""
-        steps.append(step.model_copy(update={"changes": tuple(kept), "skipped": skipped}))
-    return refreshed(plan, facts, engine).model_copy(
-        update={"steps": tuple(steps), "changes": tuple(changes), "nothing_to_do": False}
-    )
-
-
-async def rollback_plan(plan: Plan, facts: Facts, reader: Reader, engine: Engine) -> Plan:
-    """The way back: files to what they were, a reload, a restart where a process runs the new state, and the proof."""
-    seen = await seen_files(plan, reader)
-    commands = [change for change in plan.changes if isinstance(change, CommandChange) and not change.undo]
-    if commands:
-        raise RefusedError(
-            f"the command {one_line(commands[0].command, 80)!r} has no undo: what it did must be undone by hand",
-            where=plan.target.name,
-        )
-    back = [change for change in plan.changes if isinstance(change, FileChange) and seen[change.id] == "after"]
-    changes: list[Change] = [file_change.inverted(change).model_copy(update={"step": "restore"}) for change in back]
-    changes.reverse()
-    steps = [step(1, "restore", "unit.restore", "put the files back", [change.id for change in changes], "so already")]
-    reload = bool(back) or facts.unit.need_daemon_reload
-    restart = await restart_needed(back, facts, reader)
-    unit = plan.target.service.unit
-    if reload:
-        changes.append(ReloadChange(id="reload", step="reload", unit=unit))
-    if restart:
-        changes.append(now(RestartChange(id="restart", step="restart", unit=unit, invocation_before=""), facts))
-    steps += [
-        step(2, "reload", "systemd.daemon_reload", "daemon-reload", ["reload"] if reload else [], "not needed"),
-        step(3, "restart", "service.restart", f"restart {unit}", ["restart"] if restart else [], "runs the old state"),
-        step(4, "wait_ready", "service.wait_ready", "wait until the old setting serves"),
-        step(
-            5,
-            "verify",
-            "service.verify",
-            "prove that the old setting serves",
-            fields={"probe": "short", "require": "start"},
-        ),
-    ]
-    turned = tuple(reversed_setting(setting) for setting in plan.settings)
-    return refreshed(plan, facts, engine).model_copy(
-        update={
-            "steps": tuple(steps),
-            "changes": tuple(changes),
-            "edits": tuple(reversed_edit(edit) for edit in plan.edits if edit.change in {change.id for change in back}),
-            "settings": turned,
-            "unchanged": (),
-            "warnings": (),
-            "argv_before": plan.argv_after,
-            "argv_after": plan.argv_before,
-            "nothing_to_do": False,
-            "on_failure": "stop",
-            "confirm": f"Put {unit} on {plan.target.host_name} back: {'; '.join(s.sentence for s in turned)}?",
-        }
-    )
-
-
-async def restart_needed(back: Sequence[FileChange], facts: Facts, reader: Reader) -> bool:
-    """Whether the running process would differ from the files once they are put back."""
+def without_ours(facts: Facts, plan: Plan, seen: dict[str, Seen]) -> EffectiveUnit:
+    """The unit as it would be on disk without what the plan wrote."""
     unit = unit_of(facts)
-    for change in back:
-        content = (await read_file(reader, change.real_path)).content
-        unit = unit.with_content(change.path, apply(content, inverse(change.splices)))
-    environment = resolve.environment_on_disk(unit)
-    found = differences.activation(facts, resolve.argv_on_disk(unit, environment), environment, reader.redactor)
-    return found.needs_accept or bool(found.reason)
+    for change in plan.changes:
+        if isinstance(change, FileChange) and seen.get(change.id) == "after":
+            unit = unit.with_content(change.path, apply(unit.source(change.path).content, inverse(change.splices)))
+    return unit
 
 
-def now(change: Change, facts: Facts) -> Change:
+def not_ours(facts: Facts, plan: Plan, seen: dict[str, Seen], redactor: Redactor) -> Activation:
+    """What a restart would also make live that is neither the plan's doing nor its undoing.
+
+    The process runs the state with our words or the one without; the difference to the nearer of the two is others'.
+    """
+    found = []
+    for unit in (unit_of(facts), without_ours(facts, plan, seen)):
+        environment = resolve.environment_on_disk(unit)
+        found.append(differences.activation(facts, resolve.argv_on_disk(unit, environment), environment, redactor))
+    return min(found, key=lambda each: len(each.words_added) + len(each.words_removed))
+
+
+def from_here(change: Change, facts: Facts) -> Change:
     """A restart starts from whatever runs now."""
-    if not isinstance(change, RestartChange):
-        return change
-    return from_now(change, facts.unit)
+    return from_now(change, facts.unit) if isinstance(change, RestartChange) else change
 
 
-def refreshed(plan: Plan, facts: Facts, engine: Engine) -> Plan:
+def refreshed(plan: Plan, facts: Facts, engine: Engine, activation: Activation) -> Plan:
     """A plan bound to the host as it is now."""
     fresh = plan.model_copy(
         update={
@@ -152,36 +149,11 @@ def refreshed(plan: Plan, facts: Facts, engine: Engine) -> Plan:
             "boot_id": facts.host.boot_id,
             "invocation_id": facts.unit.invocation_id,
             "load_estimate_s": estimates.load_time_s(plan.target, facts),
+            "activation": activation,
+            "nothing_to_do": False,
         }
     )
     return fresh.model_copy(update={"answers": answers.answer(fresh, facts, engine)})
-
-
-def reversed_setting(setting: SettingChange) -> SettingChange:
-    return setting.model_copy(update={"before": setting.after, "after": setting.before})
-
-
-def reversed_edit(edit: FileEdit) -> FileEdit:
-    return edit.model_copy(
-        update={
-            "splices": inverse(edit.splices),
-            "sha256_before": edit.sha256_after,
-            "sha256_after": edit.sha256_before,
-            "diff": reversed_diff(edit.diff),
-            "steps": ("restore",),
-        }
-    )
-
-
-def reversed_diff(diff: str) -> str:
-    """A unified diff read the other way."""
-    turned = []
-    for line in diff.splitlines():
-        if line.startswith(("--- ", "+++ ")):
-            turned.append(line)
-        else:
-            turned.append({"+": "-", "-": "+"}.get(line[:1], line[:1]) + line[1:])
-    return "\n".join(turned)
 
 
 def step(

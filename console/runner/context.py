@@ -32,6 +32,7 @@ class Options:
     on_abort: OnAbort = "auto"
     commit: bool = True
     parent: str = ""
+    root: str = ""  # of a resume or rollback: the run whose ledger entry holds the backups
     purpose: Literal["run", "resume", "rollback"] = "run"
 
 

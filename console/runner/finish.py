@@ -45,7 +45,14 @@ async def finish(run: TargetRun, state: RunState, repository: Repository | None)
             duration_s=round(context.clock.monotonic() - run.started_at, 3),
             live=ending.live if outcome is Outcome.APPLIED_UNVERIFIED else None,
             message=run.message,
-            next=advice.commands(outcome, run.target, context.run, run.plan),
+            next=advice.commands(
+                outcome,
+                run.target,
+                context.run,
+                run.plan,
+                purpose=context.options.purpose,
+                root=context.options.root,
+            ),
         )
     )
     await keep(context, state, target, run.plan, repository)
@@ -92,9 +99,15 @@ async def read_after(run: TargetRun) -> None:
     run.context.emit(FactsRead(target=run.target.name, when="after", facts=describe.facts(facts)))
 
 
+def settles(run: TargetRun) -> tuple[Outcome, ...]:
+    """The outcomes that settle what was open before; going on or back may find that nothing is left to do."""
+    again = run.context.options.purpose != "run"
+    return (Outcome.VERIFIED, Outcome.NO_CHANGE) if again else (Outcome.VERIFIED,)
+
+
 async def _settle_earlier(run: TargetRun, outcome: Outcome) -> None:
     """What was open on the host before is settled by a run that is proven; what this run undid is rolled back."""
-    if run.facts is None or run.lock is None or outcome is not Outcome.VERIFIED:
+    if run.facts is None or run.lock is None or outcome not in settles(run):
         return
     options = run.context.options
     still_open = [entry.run for entry in run.facts.ledger if entry.state == "open" and entry.run != run.context.run]

@@ -39,6 +39,7 @@ class Ledger:
             "schema": 1,
             "run": self.context.run,
             "parent": options.parent,
+            "root": options.root,
             "purpose": options.purpose,
             "state": state,
             "target": self.plan.target.name,

@@ -161,7 +161,16 @@ def _finish_target(log: EventLog, state: RunState, name: str, plan: Plan | None)
             exit_code=exit_code(outcome, target.error_exit),
             live=ending.live if outcome is Outcome.APPLIED_UNVERIFIED else None,
             message="its process ended before it was done; closed by recover",
-            next=advice.commands(outcome, plan.target, state.run, plan) if plan else (),
+            next=advice.commands(
+                outcome,
+                plan.target,
+                state.run,
+                plan,
+                purpose=state.started.purpose if state.started else "run",
+                root=state.started.root if state.started else "",
+            )
+            if plan
+            else (),
         )
     )
 

@@ -45,6 +45,7 @@ async def execute(
             title=runbook.title,
             runbook_sha256=runbook.sha256,
             parent=options.parent,
+            root=options.root,
             purpose=options.purpose,
             targets=tuple(run.target.name for run in targets),
             vars=dict(variables),

@@ -149,7 +149,7 @@ class TargetRun:
         started = self.context.clock.monotonic()
         try:
             self.context.abort.check()
-            if self._plan().mutates() or self._runs_commands():
+            if self._plan().mutates() or self._runs_commands() or self.context.options.purpose != "run":
                 await shielded(self._take_hold())
         except ConnectionLostError as error:
             lost = UnreachableError(f"{error.message}; the service was not touched", where=error.where)

@@ -38,6 +38,7 @@ class RunStarted(Event):
     runbook_sha256: str = ""
     plan_sha256: str = ""
     parent: str = ""
+    root: str = ""  # the run whose changes this one goes on with, and whose ledger entry holds the backups
     purpose: str = "run"  # run · resume · rollback
     targets: tuple[str, ...] = ()
     vars: dict[str, Any] = Field(default_factory=dict)

@@ -1,0 +1,117 @@
+"""Undoing an earlier run: a plan that leads back, made from what the host shows now."""
+
+from __future__ import annotations
+
+from console.changes import file as file_change
+from console.engines.base import Engine
+from console.planning import policy
+from console.remote.session import Reader
+from console.runner import again
+from console.runner.again import Earlier, step
+from console.schema.change import Change, CommandChange, FileChange, ReloadChange, RestartChange
+from console.schema.facts import Facts
+from console.schema.plan import FileEdit, Plan, SettingChange
+from console.schema.splice import inverse
+from console.steps import host_preflight
+from console.untrusted import one_line
+
+
+async def rollback_plan(earlier: Earlier, facts: Facts, reader: Reader, engine: Engine) -> Plan:
+    """Commands undone and files put back in reverse, a reload, a restart where the new state runs, and the proof.
+
+    Nothing that the run did not do is undone, and a process that never ran the new state is not restarted.
+    """
+    policy.usable(facts)
+    plan = earlier.plan
+    seen = await again.seen_files(plan, reader)
+    back = [change for change in plan.changes if isinstance(change, FileChange) and seen[change.id] == "after"]
+    ran = [change for change in plan.changes if isinstance(change, CommandChange) and change.id in earlier.made]
+    changes: list[Change] = [_undone(change) for change in reversed(plan.changes) if _leads_back(change, back, ran)]
+    steps = [step(1, "restore", "unit.restore", "put it back", [change.id for change in changes], "so already")]
+    unit = plan.target.service.unit
+    reload = bool(back) or facts.unit.need_daemon_reload
+    restart = _restart_needed(earlier, facts, engine, bool(back))
+    if reload:
+        changes.append(ReloadChange(id="reload", step="reload", unit=unit))
+    if restart:
+        fresh = RestartChange(id="restart", step="restart", unit=unit, invocation_before="", summary=f"restart {unit}")
+        changes.append(again.from_here(fresh, facts))
+    proof = {"probe": "short", "require": "start"}
+    steps += [
+        step(2, "reload", "systemd.daemon_reload", "daemon-reload", ["reload"] if reload else [], "not needed"),
+        step(3, "restart", "service.restart", f"restart {unit}", ["restart"] if restart else [], "runs the old state"),
+        step(4, "wait_ready", "service.wait_ready", "wait until the old setting serves"),
+        step(5, "verify", "service.verify", "prove that the old setting serves", fields=proof),
+    ]
+    turned = tuple(reversed_setting(setting) for setting in plan.settings)
+    left = [change for change in ran if not change.undo]
+    return again.refreshed(plan, facts, engine, again.not_ours(facts, plan, seen, reader.redactor)).model_copy(
+        update={
+            "steps": tuple(steps),
+            "changes": tuple(changes),
+            "edits": tuple(reversed_edit(edit) for edit in plan.edits if edit.change in {change.id for change in back}),
+            "settings": turned,
+            "unchanged": (),
+            "warnings": (
+                *(f"has no undo, what it did stays: {one_line(change.command, 80)}" for change in left),
+                *host_preflight.refusals(facts),
+            ),
+            "argv_before": plan.argv_after,
+            "argv_after": plan.argv_before,
+            "old_limit_tokens": None,
+            "on_failure": "stop",
+            "confirm": f"Put {unit} on {plan.target.host_name} back: {'; '.join(s.sentence for s in turned)}?",
+        }
+    )
+
+
+def _leads_back(change: Change, back: list[FileChange], ran: list[CommandChange]) -> bool:
+    return change in back or (isinstance(change, CommandChange) and change in ran and bool(change.undo))
+
+
+def _undone(change: Change) -> Change:
+    if isinstance(change, FileChange):
+        return file_change.inverted(change).model_copy(update={"step": "restore"})
+    assert isinstance(change, CommandChange)
+    return change.model_copy(
+        update={"command": change.undo, "undo": change.command, "step": "restore", "summary": f"undo: {change.summary}"}
+    )
+
+
+def _restart_needed(earlier: Earlier, facts: Facts, engine: Engine, files_back: bool) -> bool:
+    """Whether a process runs, or last tried to run, what is being put back."""
+    plan = earlier.plan
+    if not plan.settings:
+        return False
+    restarted = any(isinstance(change, RestartChange) and change.id in earlier.tried for change in plan.changes)
+    if facts.unit.active_state in again.STOPPED:
+        return restarted or files_back
+    runs = again.runs_new(plan, facts, engine)
+    return runs is True or (runs is None and restarted)
+
+
+def reversed_setting(setting: SettingChange) -> SettingChange:
+    return setting.model_copy(update={"before": setting.after, "after": setting.before})
+
+
+def reversed_edit(edit: FileEdit) -> FileEdit:
+    return edit.model_copy(
+        update={
+            "splices": inverse(edit.splices),
+            "sha256_before": edit.sha256_after,
+            "sha256_after": edit.sha256_before,
+            "diff": reversed_diff(edit.diff),
+            "steps": ("restore",),
+        }
+    )
+
+
+def reversed_diff(diff: str) -> str:
+    """A unified diff read the other way."""
+    turned = []
+    for line in diff.splitlines():
+        if line.startswith(("--- ", "+++ ")):
+            turned.append(line)
+        else:
+            turned.append({"+": "-", "-": "+"}.get(line[:1], line[:1]) + line[1:])
+    return "\n".join(turned)
