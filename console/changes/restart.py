@@ -16,12 +16,23 @@ STARTED_BY_OTHERS = 76
 
 async def look(change: RestartChange, reader: Reader) -> Seen:
     """Whether another start than the one before the change is there, or on its way."""
-    state = await unit_state(reader, change.unit)
-    if state.invocation_id and state.invocation_id != change.invocation_before:
+    return seen(await unit_state(reader, change.unit), change)
+
+
+def seen(state: UnitState, change: RestartChange) -> Seen:
+    """A start that was asked for, told from one that systemd makes by itself after a crash.
+
+    Every asked-for stop or start is a job, and sets NRestarts to 0; systemd's own start counts it up. Where both
+    readings are possible it is unknown: our restart may have crashed once, or the process it was to end.
+    """
+    another = bool(state.invocation_id) and state.invocation_id != change.invocation_before
+    asked = bool(state.job) and state.job != change.job_before
+    if not (another or asked):
+        return "before"
+    if state.n_restarts <= change.n_restarts_before:
         return "after"
-    if state.job or state.active_state in ("deactivating", "activating"):
-        return "after"
-    return "before"
+    # In a crash loop that was there before, a restart of ours would have set the counter back.
+    return "before" if change.n_restarts_before else "unknown"
 
 
 async def make(change: RestartChange, remote: Remote, run: str) -> Made:
@@ -50,11 +61,16 @@ async def undo(change: RestartChange, remote: Remote, run: str) -> Made:
 
 
 def from_now(change: RestartChange, state: UnitState) -> RestartChange:
-    """The same restart, from whatever runs now."""
+    """The same restart, from whatever runs now.
+
+    The counter of starts is always set back: what ran since may have used it up, also where the unit is not `failed`
+    yet but between two starts, and then systemd would refuse this one and leave the service down.
+    """
     return change.model_copy(
         update={
             "invocation_before": state.invocation_id,
             "n_restarts_before": state.n_restarts,
-            "reset_failed": state.active_state == "failed",
+            "job_before": state.job,
+            "reset_failed": True,
         }
     )

@@ -52,6 +52,7 @@ class RestartChange(Frozen):
     invocation_before: str
     reset_failed: bool = False
     n_restarts_before: int = 0
+    job_before: str = ""  # a job that was queued already
     summary: str = "restart"
 
 

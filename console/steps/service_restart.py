@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from console.schema.change import RestartChange
+from console.schema.facts import UnitState
 from console.schema.hosts import Target
 from console.steps.base import Look, Proposal, Skip, Step
 
@@ -27,13 +28,26 @@ class ServiceRestart(Step):
         if not (self.always or look.restart_due):
             yield Skip("what runs is what the files say")
             return
-        # A unit in start-limit-hit refuses a manual restart until its counter is reset (systemd#10529).
         yield RestartChange(
             id=look.change_id,
             step=look.step_id,
             unit=look.target.service.unit,
             invocation_before=unit.invocation_id,
             n_restarts_before=unit.n_restarts,
-            reset_failed=unit.active_state == "failed" or unit.result == "start-limit-hit",
+            job_before=unit.job,
+            reset_failed=may_hit_start_limit(unit),
             summary=f"restart {look.target.service.unit}",
         )
+
+
+def may_hit_start_limit(unit: UnitState) -> bool:
+    """Whether earlier starts may have used up the limit: then systemd refuses ours, too (systemd#10529).
+
+    In a crash loop the unit is `activating` or even `active` between two crashes, not `failed`.
+    """
+    return (
+        unit.active_state == "failed"
+        or unit.result == "start-limit-hit"
+        or unit.sub_state.startswith("auto-restart")
+        or unit.n_restarts > 0
+    )

@@ -25,14 +25,33 @@ def change(**more: Any) -> RestartChange:
         ({}, "before"),
         ({"invocation_id": NEW}, "after"),
         ({"invocation_id": NEW, "active_state": "failed"}, "after"),
-        ({"job": "restart"}, "after"),
-        ({"active_state": "deactivating"}, "after"),
-        ({"active_state": "activating"}, "after"),
+        ({"job": "9"}, "after"),
+        ({"job": "9", "active_state": "deactivating"}, "after"),
+        ({"job": "9", "active_state": "activating"}, "after"),
         ({"invocation_id": "", "active_state": "inactive"}, "before"),
     ],
 )
 async def test_looking(unit: dict[str, Any], said: str) -> None:
     assert await kinds.look(change(), FakeRemote(unit=state(**unit))) == said
+
+
+@pytest.mark.parametrize(
+    ("before", "unit", "said"),
+    [
+        ({}, {"active_state": "activating", "sub_state": "auto-restart"}, "before"),
+        ({}, {"active_state": "deactivating", "sub_state": "stop-sigterm"}, "before"),
+        ({"job_before": "7"}, {"job": "7", "active_state": "activating", "sub_state": "start"}, "before"),
+        ({"job_before": "7"}, {"job": "9", "active_state": "activating", "sub_state": "start"}, "after"),
+        ({"n_restarts_before": 3}, {"invocation_id": NEW, "n_restarts": 4}, "before"),
+        ({"n_restarts_before": 3}, {"job": "9", "n_restarts": 4, "sub_state": "auto-restart-queued"}, "before"),
+        ({"n_restarts_before": 3}, {"invocation_id": NEW, "n_restarts": 0}, "after"),
+        ({}, {"invocation_id": NEW, "n_restarts": 1}, "unknown"),
+    ],
+)
+async def test_what_systemd_does_by_itself_was_not_asked_for(
+    before: dict[str, Any], unit: dict[str, Any], said: str
+) -> None:
+    assert await kinds.look(change(**before), FakeRemote(unit=state(**unit))) == said
 
 
 async def test_it_tells_the_host_which_start_it_means() -> None:
@@ -68,11 +87,18 @@ async def test_a_restart_that_systemd_refuses() -> None:
         await kinds.make(change(), remote, RUN)
 
 
-@pytest.mark.parametrize(("active", "reset"), [("active", ""), ("failed", "yes")])
-async def test_undoing_is_another_restart_from_whatever_runs_now(active: str, reset: str) -> None:
+@pytest.mark.parametrize("active", ["active", "failed", "activating"])
+async def test_undoing_is_another_restart_from_whatever_runs_now_whatever_failed_before(active: str) -> None:
     remote = FakeRemote(unit=state(invocation_id=NEW, n_restarts=2, active_state=active))
     await kinds.undo(change(), remote, RUN)
     assert remote.told == [
         ("look_unit.sh", ("chat.service",)),
-        ("act_restart.sh", ("chat.service", reset, NEW, "2")),
+        ("act_restart.sh", ("chat.service", "yes", NEW, "2")),
     ]
+
+
+async def test_the_way_back_out_of_a_crash_loop_has_the_counter_reset() -> None:
+    looping = state(invocation_id=NEW, n_restarts=2, active_state="activating", sub_state="auto-restart", job="9")
+    back = await kinds.inverse(change(), FakeRemote(unit=looping))
+    assert isinstance(back, RestartChange)
+    assert (back.reset_failed, back.invocation_before, back.n_restarts_before, back.job_before) == (True, NEW, 2, "9")

@@ -25,7 +25,10 @@ def restart(step: ServiceRestart, seen: Look) -> RestartChange:
 def test_it_ends_the_start_that_was_seen() -> None:
     change = restart(ServiceRestart(), look({"n_restarts": 4}, restart_due=True))
     assert (change.unit, change.invocation_before, change.n_restarts_before) == ("chat.service", OLD, 4)
-    assert not change.reset_failed
+
+
+def test_a_job_that_was_queued_before_is_told_from_ours() -> None:
+    assert restart(ServiceRestart(), look({"job": "7"}, restart_due=True)).job_before == "7"
 
 
 def test_it_is_skipped_when_the_process_runs_what_the_files_say() -> None:
@@ -41,7 +44,11 @@ def test_always_restarts_in_any_case() -> None:
     [
         ({"active_state": "failed", "result": "exit-code"}, True),
         ({"active_state": "inactive", "result": "start-limit-hit"}, True),
+        ({"active_state": "activating", "sub_state": "auto-restart", "result": "exit-code"}, True),
+        ({"active_state": "activating", "sub_state": "auto-restart-queued"}, True),
+        ({"active_state": "active", "n_restarts": 1}, True),
         ({"active_state": "inactive", "result": "success"}, False),
+        ({"active_state": "active"}, False),
     ],
 )
 def test_the_counter_of_failed_starts_is_reset_where_systemd_would_refuse(unit: dict[str, Any], reset: bool) -> None:

@@ -9,9 +9,10 @@ restarts=$(unit_property NRestarts)
 if [ "$invocation" != "$invocation_before" ] && [ "${restarts:-0}" -le "${restarts_before:-0}" ]; then
   fail 76 "$unit was started by somebody else: invocation ${invocation:-none}, planned ${invocation_before:-none}"
 fi
-# After too many failed starts systemd refuses even the one that would work.
+# After too many starts systemd refuses even the one that would work. A unit that is not loaded has no count to set back:
+# whether it starts is for the restart to say.
 if [ "$reset_failed" = yes ]; then
-  root systemctl reset-failed -- "$unit" || exit
+  root systemctl reset-failed -- "$unit" || true
 fi
 section ended
 printf '%s\n' "$invocation"
