@@ -14,9 +14,12 @@ _BRACED = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
 def unit_of(facts: Facts) -> EffectiveUnit:
-    """The unit's text as systemd would read it now: fragment, then drop-ins in its order, and the other files read."""
-    by_path = {file.path: file for file in facts.files}
-    ordered = [path for path in (facts.unit.fragment_path, *facts.unit.dropin_paths) if path in by_path]
+    """The unit's text as systemd would read it now: fragment, then drop-ins in its order, and the other files read.
+
+    That order holds for drop-ins it has not read yet, too: by file name, and of one name the first folder's.
+    """
+    by_path = {file.path: file for file in facts.files if not file.missing}
+    ordered = [path for path in (facts.unit.fragment_path, *drop_ins(facts)) if path in by_path]
     others = {
         file.path: file.content for file in facts.files if file.kind in ("environment", "wrapper") and not file.missing
     }
@@ -26,6 +29,32 @@ def unit_of(facts: Facts) -> EffectiveUnit:
         source_path=facts.unit.source_path,
         files=others,
     )
+
+
+# Where a drop-in of the same name wins, first to last (systemd.unit(5)).
+_FOLDERS = ("/etc/", "/run/", "/usr/local/lib/", "/usr/lib/", "/lib/")
+
+
+def drop_ins(facts: Facts) -> list[str]:
+    """The drop-ins on disk in the order systemd reads them; what it lists already keeps its own order."""
+    listed = [path for path in facts.unit.dropin_paths if _there(facts, path)]
+    fresh = [
+        file.path for file in facts.files if file.kind == "dropin" and not file.missing and file.path not in listed
+    ]
+    if not fresh:
+        return listed
+    by_name: dict[str, str] = {}
+    for path in sorted([*listed, *fresh], key=_rank):
+        by_name.setdefault(path.rpartition("/")[2], path)
+    return [by_name[name] for name in sorted(by_name)]
+
+
+def _there(facts: Facts, path: str) -> bool:
+    return any(file.path == path and not file.missing for file in facts.files)
+
+
+def _rank(path: str) -> int:
+    return next((index for index, folder in enumerate(_FOLDERS) if path.startswith(folder)), len(_FOLDERS))
 
 
 def environment_on_disk(unit: EffectiveUnit) -> dict[str, str]:

@@ -121,3 +121,25 @@ def test_files_that_systemd_does_not_list_and_missing_ones_are_no_part_of_it() -
     assert [source.path for source in unit.sources] == [FRAGMENT]
     assert unit.sources[0].content == UNIT.encode()
     assert unit.files == {}
+
+
+def test_a_drop_in_that_systemd_has_not_read_counts_as_on_disk() -> None:
+    """By name, wherever it lies; of one name the folder that wins; one that was taken away no longer counts."""
+    base = fakes.unit_file("/etc/systemd/system/sglang-k26.service", "[Service]\nExecStart=/bin/x a\n")
+    folder = "sglang-k26.service.d"
+
+    def drop_in(place: str, name: str, word: str, **more: Any) -> UnitFile:
+        text = f"[Service]\nExecStart=\nExecStart=/bin/x {word}\n"
+        path = f"{place}/systemd/system/{folder}/{name}"
+        return fakes.unit_file(path, text, kind="dropin", **more)
+
+    listed = drop_in("/etc", "10-a.conf", "listed")
+    gone = drop_in("/etc", "30-gone.conf", "gone", missing=True)
+    fresh = drop_in("/run", "20-b.conf", "fresh")
+    loses = drop_in("/usr/lib", "20-b.conf", "loses")
+    facts = fakes.facts(
+        files=(base, listed, gone, fresh, loses),
+        unit=fakes.state(fragment_path=base.path, dropin_paths=(listed.path, gone.path)),
+    )
+    assert resolve.drop_ins(facts) == [listed.path, fresh.path]
+    assert resolve.argv_on_disk(resolve.unit_of(facts), {}) == ["/bin/x", "fresh"]

@@ -50,8 +50,25 @@ fi
 for path in $(unit_property SourcePath); do
   describe_file source "$path"
 done
-for path in $(unit_property DropInPaths); do
+drop_ins=" $(unit_property DropInPaths) "
+for path in $drop_ins; do
   describe_file dropin "$path"
+done
+# A drop-in that systemd has not read yet goes live with the next reload, whoever asks for it.
+for folder in /etc/systemd/system /run/systemd/system /usr/local/lib/systemd/system /usr/lib/systemd/system "${fragment%/*}"; do
+  set +f
+  for path in "$folder/$unit.d/"*.conf; do
+    case $drop_ins in
+      *" $path "*) ;;
+      *)
+        if [ -e "$path" ]; then
+          drop_ins="$drop_ins$path "
+          describe_file dropin "$path"
+        fi
+        ;;
+    esac
+  done
+  set -f
 done
 # "PATH (ignore_errors=yes)", one a line; PATH may hold wildcards
 while IFS= read -r line; do
