@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from console.engines.base import LogLine as EngineLine
 from console.errors import NotReadyError, RestartedByOthersError
-from console.facts.readiness import Readiness, Verdict
+from console.facts.readiness import Readiness, Verdict, ask
 from console.facts.watch import watch_once
 from console.schema.events import LogLine, StepProgress
 from console.schema.hosts import Target
@@ -50,6 +50,8 @@ class ServiceWaitReady(Step):
             phase_started_at=started,
             boot_id=io.before.host.boot_id,
             load_estimate_s=io.plan.load_estimate_s,
+            pid_before=io.before.process.pid if io.restarted else 0,
+            expected_context=window(io),
         )
         cursor = ""
         shown: tuple[object, ...] = ()
@@ -58,12 +60,13 @@ class ServiceWaitReady(Step):
             now = io.clock.monotonic()
             waited_s = now - started
             limit_s = max(self.hard_timeout, timeout_s) + io.extended_s()
+            patience_s = max(5.0, limit_s - waited_s)
             watch = await watch_once(
                 io.reader,
                 io.engine,
                 io.plan.target.service.port,
                 cursor,
-                patience_s=max(5.0, limit_s - waited_s),
+                patience_s=patience_s,
                 # Not only the current start's: the last lines of a start that crashed say why.
                 not_of=io.invocation_before if io.restarted else "",
             )
@@ -74,9 +77,15 @@ class ServiceWaitReady(Step):
             io.seen = watch
             verdict = readiness.observe(watch, io.clock.monotonic(), lambda line: keep(io, line))
             io.invocation = verdict.invocation or io.invocation
+            if verdict.ask:
+                answer = await ask(io.reader, io.engine, patience_s=patience_s)
+                if io.regained is not None:
+                    await io.regained()
+                verdict = readiness.heard(answer, io.clock.monotonic())
             if verdict.state == "ready":
                 took = io.clock.monotonic() - started
-                return StepResult("ok", f"ready after {took:.1f} s, invocation {verdict.invocation[:8]}")
+                note = "" if verdict.message == "ready" else f": {verdict.message}"
+                return StepResult("ok", f"ready after {took:.1f} s{note}, invocation {verdict.invocation[:8]}")
             judge(verdict, io)
             now = io.clock.monotonic()
             if (verdict.phase, verdict.done, verdict.message) != shown or polls % 5 == 0:
@@ -92,6 +101,14 @@ class ServiceWaitReady(Step):
                 )
             polls += 1
             await io.clock.sleep(min(SLOWEST_POLL_S, FIRST_POLL_S * (1 + polls / 25)))
+
+
+def window(io: StepIO) -> int | None:
+    """The context the unit gives, as far as this run knows it."""
+    try:
+        return int(io.engine.parse_value("context_length", io.expected["context_length"]))
+    except (KeyError, ValueError):
+        return None
 
 
 def judge(verdict: Verdict, io: StepIO) -> None:

@@ -6,10 +6,20 @@ from typing import Any
 
 import pytest
 
-from console.engines.base import LogLine
-from console.facts.readiness import CRASH_LOOP_RESTARTS, STALE_PORT_S, STALL_S, Readiness, Verdict
+from console.engines.base import LogLine, Reply
+from console.facts.readiness import (
+    ASK_AGAIN_S,
+    CRASH_LOOP_RESTARTS,
+    STALE_PORT_S,
+    STALL_S,
+    UNSAID_S,
+    Answer,
+    Readiness,
+    Verdict,
+    ask,
+)
 from console.facts.watch import PortOwner, Watch
-from tests.fakes import NEW, NEWER, OLD, SGLANG, watch
+from tests.fakes import NEW, NEWER, OLD, SGLANG, FakeRemote, watch
 
 ARGS = LogLine("args", "server_args=ServerArgs(...)")
 WEIGHTS = LogLine("weights", "Loading safetensors: 3/10", done=3, total=10)
@@ -17,12 +27,26 @@ LISTENING = LogLine("listening", "Uvicorn running")
 READY = LogLine("ready", "The server is fired up and ready to roll!")
 NO_MEMORY = LogLine("failure", "CUDA out of memory", cause="out-of-memory", certainty=90)
 DECODE = LogLine("decode", "Decode batch. #running-req: 1")
+UP = Answer(up=True, context_length=200_000)
 
 
-def follow(*looks: tuple[float, Watch], restarted: bool = True, before: str = OLD, boot_id: str = "") -> list[Verdict]:
-    """The verdict after each look, made at these seconds after the restart."""
-    readiness = Readiness(SGLANG, before, restarted, started_at=100.0, boot_id=boot_id)
-    return [readiness.observe(seen, 100.0 + at) for at, seen in looks]
+def follow(
+    *looks: tuple[float, Watch], restarted: bool = True, before: str = OLD, answer: Answer = UP, **more: Any
+) -> list[Verdict]:
+    """The verdict after each look, made at these seconds after the restart; an engine that is asked says `answer`."""
+    readiness = Readiness(SGLANG, before, restarted, started_at=100.0, **more)
+    return [judged(readiness, seen, 100.0 + at, answer) for at, seen in looks]
+
+
+def judged(readiness: Readiness, seen: Watch, now: float, answer: Answer) -> Verdict:
+    verdict = readiness.observe(seen, now)
+    return readiness.heard(answer, now) if verdict.ask else verdict
+
+
+def up(*lines: LogLine, **more: Any) -> Watch:
+    """A look at the new start with its port open."""
+    given: dict[str, Any] = {"port": "unit", "port_pid": 55, "active_state": "active"}
+    return watch(NEW, *lines, **(given | more))
 
 
 def test_stopping_starting_weights_ready() -> None:
@@ -49,18 +73,113 @@ def test_the_old_process_that_still_answers_is_not_the_new_one() -> None:
 
 
 def test_an_open_port_is_not_ready_while_the_log_says_it_loads() -> None:
-    (verdict,) = follow((1.0, watch(NEW, ARGS, port="unit", active_state="active")))
-    assert (verdict.state, verdict.message) == ("waiting", "port open")
+    (verdict,) = follow((1.0, up(ARGS)))
+    assert (verdict.state, verdict.message) == ("waiting", "it answers, its log does not say yet that it is ready")
 
 
 def test_the_ready_line_is_not_enough_without_the_port() -> None:
     (verdict,) = follow((1.0, watch(NEW, ARGS, READY, active_state="active")))
-    assert verdict.state == "waiting"
+    assert (verdict.state, verdict.ask) == ("waiting", False)
 
 
-def test_without_a_journal_an_open_port_of_the_unit_counts() -> None:
-    (verdict,) = follow((1.0, watch(NEW, port="unit", active_state="active")))
+@pytest.mark.parametrize("error", ["HTTP 503", "no answer within 5 s"])
+def test_neither_are_line_and_port_without_an_answer(error: str) -> None:
+    verdicts = follow((1.0, up(ARGS, READY)), (90.0, up()), answer=Answer(up=False, error=error))
+    assert [verdict.state for verdict in verdicts] == ["waiting"] * 2
+    assert verdicts[-1].message == f"port open, no answer yet: {error}"
+
+
+def test_a_journal_that_dropped_the_one_line_costs_a_while_and_not_the_service() -> None:
+    verdicts = follow((1.0, up(ARGS)), (9.0, up(LISTENING)), (6.9 + UNSAID_S, up()), (9.0 + UNSAID_S, up(DECODE)))
+    assert [verdict.state for verdict in verdicts] == ["waiting"] * 3 + ["ready"]
+    assert verdicts[-1].message == "it answered for 30 s, its log does not say that it is ready"
+
+
+def test_without_a_journal_an_open_port_is_not_ready_before_the_warm_up_had_its_time() -> None:
+    verdicts = follow((1.0, up()), (-1.1 + UNSAID_S, up()), (1.0 + UNSAID_S, up()))
+    assert [verdict.state for verdict in verdicts] == ["waiting", "waiting", "ready"]
+
+
+def test_only_answers_without_a_gap_count() -> None:
+    readiness = Readiness(SGLANG, OLD, True, started_at=100.0)
+    down = Answer(up=False, error="HTTP 503")
+    answers = [(101.0, UP), (120.0, down), (122.0, UP), (101.0 + UNSAID_S, UP)]
+    assert [judged(readiness, up(), at, answer).state for at, answer in answers] == ["waiting"] * 4
+    assert judged(readiness, up(), 122.0 + UNSAID_S, UP).state == "ready"
+
+
+def test_the_next_start_of_systemd_has_not_answered_yet() -> None:
+    again = watch(NEWER, n_restarts=1, port="unit", active_state="active")
+    verdicts = follow((1.0, up()), (1.0 + UNSAID_S, again), (2.0 + UNSAID_S, again))
+    assert [verdict.state for verdict in verdicts] == ["waiting"] * 3
+
+
+def test_an_engine_is_not_asked_more_often_than_its_log_bears() -> None:
+    readiness = Readiness(SGLANG, OLD, True, started_at=100.0)
+    assert readiness.observe(up(ARGS), 101.0).ask
+    readiness.heard(UP, 101.0)
+    assert not readiness.observe(up(), 101.1).ask
+    assert readiness.observe(up(), 101.0 + ASK_AGAIN_S).ask
+    readiness.heard(UP, 101.0 + ASK_AGAIN_S)
+    assert readiness.observe(up(READY), 101.1 + ASK_AGAIN_S).ask, "now its answer decides"
+
+
+def test_the_window_of_the_unit_must_be_the_one_that_is_served() -> None:
+    verdicts = follow(
+        (1.0, up(ARGS, READY)),
+        (1.0 + STALE_PORT_S, up()),
+        answer=Answer(up=True, context_length=32_768),
+        expected_context=200_000,
+    )
+    assert [verdict.state for verdict in verdicts] == ["waiting", "failed"]
+    assert verdicts[-1].cause == "other-context"
+    assert verdicts[-1].message == "a context of 32768 is served, and 200000 is in the unit"
+
+
+@pytest.mark.parametrize("served", [200_000, None])
+def test_a_window_that_is_right_or_for_the_proof_to_see(served: int | None) -> None:
+    (verdict,) = follow((1.0, up(ARGS, READY)), answer=Answer(up=True, context_length=served), expected_context=200_000)
     assert verdict.state == "ready"
+
+
+def test_what_the_service_left_running_answers_for_nobody() -> None:
+    """KillMode=process: a child of the old start stays in the unit's control group, and keeps the port."""
+    left = up(ARGS, READY, port_pid=44)
+    verdicts = follow((1.0, left), (1.0 + STALE_PORT_S, left), pid_before=44)
+    assert [verdict.state for verdict in verdicts] == ["waiting", "failed"]
+    assert verdicts[-1].message == "port held by process 44, which is from before the restart"
+    assert follow((1.0, left), pid_before=41)[0].state == "ready"
+
+
+class Engine(FakeRemote):
+    def __init__(self, replies: dict[str, Reply]) -> None:
+        super().__init__()
+        self.by_path = replies
+
+    async def fetch(self, request: Any, *, patience_s: float = 0.0) -> Reply:
+        self.requests.append(request)
+        return self.by_path.get(request.path, Reply(404))
+
+
+MODELS = Reply(200, b'{"data": [{"id": "chat", "max_model_len": 200000}]}')
+
+
+@pytest.mark.parametrize(
+    ("replies", "said"),
+    [
+        ({"/v1/models": MODELS}, UP),
+        ({"/server_info": Reply(200, b'{"context_length": 200000}')}, UP),
+        ({"/v1/models": Reply(503)}, Answer(up=False, error="HTTP 503")),
+        ({"/v1/models": Reply(0, error="connection refused")}, Answer(up=False, error="connection refused")),
+        ({"/v1/models": Reply(401)}, Answer(up=True)),
+        ({}, Answer(up=False, error="HTTP 404")),
+    ],
+)
+async def test_asking(replies: dict[str, Reply], said: Answer) -> None:
+    engine = Engine(replies)
+    assert await ask(engine, SGLANG) == said
+    assert all(request.method == "GET" and "health" not in request.path for request in engine.requests)
+    assert engine.requests[0].timeout_s <= 5.0
 
 
 @pytest.mark.parametrize("owner", ["foreign", "unseen", "none"])
@@ -112,6 +231,26 @@ def test_a_start_that_failed_without_a_known_cause_shows_its_last_lines() -> Non
     assert verdict.lines == tuple(f"line {number}" for number in range(3, 9))
 
 
+@pytest.mark.parametrize(
+    ("unit", "said"),
+    [
+        ({"active_state": "failed", "result": "start-limit-hit"}, "the unit is failed (start-limit-hit)"),
+        ({"active_state": "inactive", "result": "success"}, "the unit is inactive (a condition or a dependency)"),
+    ],
+)
+@pytest.mark.parametrize("invocation", [OLD, ""])
+def test_a_restart_that_no_start_came_of_is_not_waited_for(unit: dict[str, Any], said: str, invocation: str) -> None:
+    seen = watch(invocation, **unit)
+    verdicts = follow((0.0, seen), (0.5, seen), before=invocation)
+    assert [verdict.state for verdict in verdicts] == ["waiting", "failed"]
+    assert verdicts[-1].message == f"systemd started nothing: {said}"
+
+
+def test_a_job_that_is_left_can_still_bring_a_start() -> None:
+    gone, queued = watch(OLD, active_state="inactive"), watch(OLD, active_state="inactive", job="9")
+    assert [verdict.state for verdict in follow((0.0, gone), (0.2, queued), (0.4, gone))] == ["waiting"] * 3
+
+
 def test_a_unit_that_had_failed_before_is_not_our_start_failing() -> None:
     (verdict,) = follow((0.0, watch(OLD, active_state="failed", result="exit-code")))
     assert (verdict.state, verdict.phase) == ("waiting", "stopping")
@@ -156,9 +295,9 @@ def test_lines_of_somebody_elses_start_are_not_read() -> None:
     assert readiness.failures == []
 
 
-def test_a_reboot_ends_the_wait() -> None:
+def test_a_reboot_is_somebody_elses_start() -> None:
     (verdict,) = follow((1.0, watch(NEW, boot_id="boot-2")), boot_id="boot-1")
-    assert (verdict.state, verdict.cause) == ("failed", "reboot")
+    assert (verdict.state, verdict.cause) == ("replaced", "reboot")
     assert follow((1.0, watch(NEW, boot_id="")), boot_id="boot-1")[0].state == "waiting"
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from console.engines.base import LogLine as EngineLine
+from console.engines.base import Reply
 from console.errors import NotReadyError, RestartedByOthersError, UnreachableError
 from console.remote.scripts import Output
 from console.schema.events import LogLine, StepProgress
@@ -50,6 +51,12 @@ class Host(FakeRemote):
         super().__init__()
         self.looks = list(looks)
         self.on_look = on_look
+        self.context_length = 200_000
+
+    async def fetch(self, request: Any, *, patience_s: float = 0.0) -> Reply:
+        self.requests.append(request)
+        self.fetch_patience_s = patience_s
+        return Reply(200, b'{"data": [{"id": "chat", "max_model_len": %d}]}' % self.context_length)
 
     async def look(
         self, script: str, *args: str, timeout_s: float = 30.0, patience_s: float = 0.0, long: bool = False
@@ -81,6 +88,42 @@ async def test_it_follows_the_new_start_until_it_serves() -> None:
     assert result.message.endswith(f"invocation {NEW[:8]}")
     assert [event.phase for event in told.of(StepProgress)] == ["stopping", "starting"]
     assert [event.kind for event in told.of(LogLine)] == ["args", "ready"]
+
+
+async def test_the_engine_itself_must_answer_with_the_window_of_the_unit() -> None:
+    host = Host(look(NEW, ARGS, READY, active="active", port="55"))
+    assert (await wait(host, expected={"context_length": "200k"})).outcome == "ok"
+    assert [request.path for request in host.requests] == ["/v1/models"]
+    host.context_length = 32_768
+    with pytest.raises(NotReadyError, match="a context of 32768 is served, and 200000 is in the unit"):
+        await wait(host, expected={"context_length": "200k"})
+
+
+async def test_a_service_whose_log_does_not_say_that_it_is_ready_is_believed_after_a_while() -> None:
+    host = Host(look(NEW, ARGS), look(NEW, active="active", port="55"))
+    result = await wait(host, timeout_s=300.0)
+    assert result.outcome == "ok"
+    assert "its log does not say that it is ready" in result.message
+    assert host.clock.monotonic() - 1000.0 > 30.0
+
+
+async def test_a_process_from_before_the_restart_answers_for_nobody() -> None:
+    host = Host(look(NEW, ARGS, READY, active="active", port="44"))
+    with pytest.raises(NotReadyError, match="process 44, which is from before the restart"):
+        await wait(host)
+    assert not host.requests
+
+
+async def test_a_reboot_is_somebody_elses_start_and_nothing_is_rolled_back_over_it() -> None:
+    with pytest.raises(RestartedByOthersError, match="rebooted meanwhile"):
+        await wait(Host(look(NEW, ARGS), look(NEWER, boot="boot-2")))
+
+
+async def test_a_restart_that_nothing_came_of_ends_the_wait_at_once() -> None:
+    host = Host(look(OLD, active="failed", result="start-limit-hit"))
+    with pytest.raises(NotReadyError, match=r"systemd started nothing: the unit is failed \(start-limit-hit\)"):
+        await wait(host, timeout_s=1800.0)
+    assert host.clock.monotonic() - 1000.0 < 2.0
 
 
 async def test_each_look_goes_on_where_the_last_one_ended() -> None:
@@ -158,7 +201,7 @@ async def test_a_person_can_extend_both_limits() -> None:
 async def test_the_connection_is_waited_for_as_long_as_the_service() -> None:
     host = Host(look(NEW, READY, active="active", port="55"))
     await wait(host, timeout_s=60.0, hard_timeout=500.0)
-    assert host.patience_s == 500.0
+    assert host.patience_s == host.fetch_patience_s == 500.0
 
 
 async def test_a_connection_opened_again_is_told_before_anything_else() -> None:
