@@ -38,9 +38,8 @@ _FOLDERS = ("/etc/", "/run/", "/usr/local/lib/", "/usr/lib/", "/lib/")
 def drop_ins(facts: Facts) -> list[str]:
     """The drop-ins on disk in the order systemd reads them; what it lists already keeps its own order."""
     listed = [path for path in facts.unit.dropin_paths if _there(facts, path)]
-    fresh = [
-        file.path for file in facts.files if file.kind == "dropin" and not file.missing and file.path not in listed
-    ]
+    there = [file.path for file in facts.files if file.kind == "dropin" and not file.missing]
+    fresh = [path for path in there if path not in listed]
     if not fresh:
         return listed
     by_name: dict[str, str] = {}

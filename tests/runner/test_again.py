@@ -99,7 +99,7 @@ def test_a_run_with_accepted_words_can_be_rolled_back(desk: Desk) -> None:
     back = desk.run("rollback", events[0]["run"], "--yes")
     assert back.returncode == 0, back.stdout + back.stderr
     assert desk.unit_text() == edited
-    unit.write_text(original)
+    desk.put_back(original)
 
 
 def test_a_rollback_cut_off_in_its_wait_is_finished_not_reversed(desk: Desk) -> None:

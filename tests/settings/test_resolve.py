@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from console.settings.resolve import argv_on_disk, environment_on_disk, specifiers, unit_of
+from console.schema.facts import UnitFile
+from console.settings.resolve import argv_on_disk, drop_ins, environment_on_disk, specifiers, unit_of
 from tests.fakes import DROPIN, FRAGMENT, UNIT, effective, facts, unit_file
 
 FILE = "/etc/default/chat"
@@ -113,11 +114,10 @@ def test_the_unit_of_facts_has_its_files_in_systemds_order() -> None:
     assert unit.files == {FILE: b"A=1\n"}
 
 
-def test_files_that_systemd_does_not_list_and_missing_ones_are_no_part_of_it() -> None:
+def test_missing_files_are_no_part_of_it() -> None:
     seen = facts()
-    stray = unit_file("/etc/systemd/system/chat.service.d/99-new.conf", "[Service]\n")
     gone = unit_file(FILE, "", missing=True)
-    unit = unit_of(seen.model_copy(update={"files": (*seen.files, stray, gone)}))
+    unit = unit_of(seen.model_copy(update={"files": (*seen.files, gone)}))
     assert [source.path for source in unit.sources] == [FRAGMENT]
     assert unit.sources[0].content == UNIT.encode()
     assert unit.files == {}
@@ -125,21 +125,23 @@ def test_files_that_systemd_does_not_list_and_missing_ones_are_no_part_of_it() -
 
 def test_a_drop_in_that_systemd_has_not_read_counts_as_on_disk() -> None:
     """By name, wherever it lies; of one name the folder that wins; one that was taken away no longer counts."""
-    base = fakes.unit_file("/etc/systemd/system/sglang-k26.service", "[Service]\nExecStart=/bin/x a\n")
-    folder = "sglang-k26.service.d"
 
-    def drop_in(place: str, name: str, word: str, **more: Any) -> UnitFile:
-        text = f"[Service]\nExecStart=\nExecStart=/bin/x {word}\n"
-        path = f"{place}/systemd/system/{folder}/{name}"
-        return fakes.unit_file(path, text, kind="dropin", **more)
+    def path(place: str, name: str) -> str:
+        return f"{place}/systemd/system/chat.service.d/{name}"
 
-    listed = drop_in("/etc", "10-a.conf", "listed")
-    gone = drop_in("/etc", "30-gone.conf", "gone", missing=True)
-    fresh = drop_in("/run", "20-b.conf", "fresh")
-    loses = drop_in("/usr/lib", "20-b.conf", "loses")
-    facts = fakes.facts(
-        files=(base, listed, gone, fresh, loses),
-        unit=fakes.state(fragment_path=base.path, dropin_paths=(listed.path, gone.path)),
+    def drop_in(at: str, word: str, **more: bool) -> UnitFile:
+        return unit_file(at, f"[Service]\nExecStart=\nExecStart=/bin/x {word}\n", **more)
+
+    listed, gone = path("/etc", "10-a.conf"), path("/etc", "30-gone.conf")
+    fresh, loses = path("/run", "20-b.conf"), path("/usr/lib", "20-b.conf")
+    seen = facts(unit={"dropin_paths": (listed, gone)})
+    files = (
+        *seen.files,
+        drop_in(listed, "listed"),
+        drop_in(gone, "gone", missing=True),
+        drop_in(fresh, "fresh"),
+        drop_in(loses, "loses"),
     )
-    assert resolve.drop_ins(facts) == [listed.path, fresh.path]
-    assert resolve.argv_on_disk(resolve.unit_of(facts), {}) == ["/bin/x", "fresh"]
+    seen = seen.model_copy(update={"files": files})
+    assert drop_ins(seen) == [listed, fresh]
+    assert argv_on_disk(unit_of(seen), {}) == ["/bin/x", "fresh"]
