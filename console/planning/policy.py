@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from console.errors import EngineAuthError, LockHeldError, PendingChangesError, RefusedError, SudoError, UsageError
+from console.schema.change import CommandChange
 from console.schema.facts import Facts
 from console.schema.hosts import Target
 from console.schema.plan import Plan
 from console.schema.runbook import Runbook
+from console.secrets import MASK
 from console.steps.registry import STEP_KINDS
 from console.untrusted import one_line
 
@@ -130,15 +132,29 @@ def permitted(plan: Plan, facts: Facts) -> None:
     )
 
 
-def answerable(plan: Plan) -> None:
-    """Refuse to stop a service that runs while a deciding file decides other units too."""
+def of_this_unit(plan: Plan) -> None:
+    """Refuse to edit a file that decides other units too, under its own name or under the one its link leads to."""
     for edit in plan.edits:
-        shared = decides_others(edit.path)
+        shared = decides_others(edit.path) or decides_others(edit.real_path)
         if shared:
+            linked = f" (a link to {edit.real_path})" if edit.real_path != edit.path else ""
             raise RefusedError(
-                f"{edit.path} decides other units too ({shared})",
+                f"{edit.path}{linked} decides other units too ({shared})",
                 where=plan.target.name,
                 hint="put the setting into a drop-in of this unit alone",
+            )
+
+
+def whole(plan: Plan) -> None:
+    """Refuse a command that holds a mask: a kept plan has no secrets, and what stood there cannot be guessed."""
+    commands = [change.command for change in plan.changes if isinstance(change, CommandChange)]
+    commands += [str(step.fields.get("command", "")) for step in plan.steps if not (step.skipped or step.changes)]
+    for command in commands:
+        if MASK in command:
+            raise RefusedError(
+                f"the command {one_line(command, 80)!r} holds a secret that was masked where it was kept",
+                where=plan.target.name,
+                hint="plan and run it in one go, from the runbook",
             )
 
 

@@ -213,9 +213,16 @@ def edited(path: str) -> Plan:
 
 def test_such_a_file_is_not_edited() -> None:
     with pytest.raises(RefusedError, match="decides other units too") as caught:
-        policy.answerable(edited(f"{SYSTEM}/chat@.service"))
+        policy.of_this_unit(edited(f"{SYSTEM}/chat@.service"))
     assert "drop-in" in caught.value.hint
-    policy.answerable(edited(FRAGMENT))
+    policy.of_this_unit(edited(FRAGMENT))
+
+
+def test_such_a_file_is_not_edited_through_a_link_either() -> None:
+    (edit,) = edited(FRAGMENT).edits
+    linked = plan(edits=(edit.model_copy(update={"real_path": "/srv/units/chat@.service"}),))
+    with pytest.raises(RefusedError, match=r"a link to /srv/units/chat@\.service\) decides other units too"):
+        policy.of_this_unit(linked)
 
 
 def test_every_refusal_says_what_to_do_next() -> None:
