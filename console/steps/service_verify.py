@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from console.errors import NotServedError, RestartedByOthersError
+from console.engines.base import Engine, Reply
+from console.errors import NotServedError, RestartedByOthersError, UnreachableError
 from console.facts.collect import collect
+from console.remote.systemd import unit_state
 from console.schema.events import FactsRead, FindingMade, StepProgress, Verified
 from console.schema.facts import Facts
 from console.schema.hosts import Target
@@ -20,13 +22,17 @@ PAST_OLD_MARGIN_TOKENS = 64
 SHORT_PROBE_TOKENS = 64
 OUTPUT_TOKENS = 8
 FULL_PROBE_LIMIT_S = 300.0
+# How long a lost connection is waited for, before and under the probe.
+PATIENCE_S = 60.0
+
+Probe = Literal["auto", "full", "past-old", "short"]
 
 
 class ServiceVerify(Step):
     """Four levels agree, the pool holds one full-length request, and a real generation goes past the old limit.
 
     `require = "start"` accepts a window the pool cannot hold in one request, and says the largest that is served.
-    `probe`: full (the largest request served), past-old (just past the old limit), short, or auto.
+    `probe`: full (the largest request served), past-old (just past the old limit), short, or auto, see `probe_size`.
     """
 
     uses: ClassVar[str] = "service.verify"
@@ -34,14 +40,14 @@ class ServiceVerify(Step):
     on_abort: ClassVar[OnAbort] = "stops now"
     summary: ClassVar[str] = "prove that it is served"
 
-    probe: Literal["auto", "full", "past-old", "short"] = "auto"
+    probe: Probe = "auto"
     require: Literal["serve", "start"] = "serve"
 
     def title(self, target: Target) -> str:
         return "prove that the setting is served"
 
     async def run(self, io: StepIO) -> StepResult:
-        facts = await collect(io.reader, io.engine, patience_s=60.0)
+        facts = await collect(io.reader, io.engine, patience_s=PATIENCE_S)
         io.after = facts
         # The process's environment is nobody's business in a record.
         shown = facts.model_dump(mode="json", exclude={"process": {"environment"}})
@@ -67,11 +73,31 @@ class ServiceVerify(Step):
             raise RestartedByOthersError(
                 f"the service was started again (invocation {facts.unit.invocation_id})", where=facts.target
             )
+        if io.restarted:
+            self._our_start(io, facts)
         if facts.process.foreign_pid:
             raise NotServedError(
                 f"port {io.plan.target.service.port} is answered by process {facts.process.foreign_pid}, "
                 f"which is not of {facts.unit.id}",
                 where=facts.target,
+            )
+
+    def _our_start(self, io: StepIO, facts: Facts) -> None:
+        """A restart of ours, with or without a wait for it: another start than before, of the files as they are."""
+        if facts.host.boot_id and io.before.host.boot_id and facts.host.boot_id != io.before.host.boot_id:
+            raise RestartedByOthersError("the host was rebooted meanwhile", where=facts.target)
+        if facts.unit.invocation_id == io.invocation_before:
+            raise NotServedError(
+                f"the restart has not come about: {facts.unit.id} is still the start from before it "
+                f"(invocation {facts.unit.invocation_id[:8] or 'none'})",
+                where=facts.target,
+                hint="service.wait_ready before service.verify waits for it",
+            )
+        if facts.unit.need_daemon_reload:
+            raise NotServedError(
+                f"files of {facts.unit.id} changed since systemd read them",
+                where=facts.target,
+                hint=f"systemctl cat {facts.unit.id}; another daemon-reload and restart would make them live",
             )
 
     def _levels_agree(self, io: StepIO, levels: list[Levels], facts: Facts) -> None:
@@ -123,7 +149,7 @@ class ServiceVerify(Step):
         )
         if pool >= context:
             return f", pool {pool}"
-        served = serving.largest_request_tokens or self._largest(io, serving, 0)
+        served = serving.largest_request_tokens or largest(io.engine, serving, 0)
         sentence = (
             f"context_length {context} is accepted but cannot be served: the KV pool holds {pool} tokens, "
             f"the largest request served is {served}"
@@ -136,13 +162,17 @@ class ServiceVerify(Step):
             )
         return f", pool {pool}: the largest request served is {served} tokens"
 
-    def _largest(self, io: StepIO, serving: Serving, output_tokens: int) -> int:
-        pool = serving.pool_tokens if serving.pool_tokens is not None else 1 << 62
-        reserved = serving.reserved_tokens or 0
-        return io.engine.largest_request(serving.context_length or 0, pool, output_tokens, reserved_tokens=reserved)
-
     async def _generate(self, io: StepIO, facts: Facts, serving: Serving) -> None:
-        tokens, kind = self._probe_size(io, facts, serving)
+        old = io.old_limit_tokens
+        tokens, kind = probe_size(
+            self.probe,
+            io.engine,
+            serving,
+            old_limit_tokens=old,
+            window_set="context_length" in io.expected,
+            quiet=facts.foreign_requests_60s == 0,
+            prefill_tok_s=facts.prefill_tok_s,
+        )
         io.emit(
             StepProgress(
                 target=facts.target,
@@ -152,17 +182,21 @@ class ServiceVerify(Step):
                 eta_s=tokens / facts.prefill_tok_s if facts.prefill_tok_s else None,
             )
         )
-        reply = await io.reader.fetch(io.engine.probe(tokens, OUTPUT_TOKENS, io.request_id))
+        reply = await self._ask(io, facts, tokens)
         generation = io.engine.read_generation(reply)
         if generation.error or generation.prompt_tokens is None:
             raise NotServedError(
                 f"a request of {tokens} tokens was not served: {generation.error or 'no token count in the reply'}",
                 where=facts.target,
             )
-        old = io.old_limit_tokens
         if old is not None and tokens > old >= generation.prompt_tokens:
             raise NotServedError(
                 f"the server counted {generation.prompt_tokens} prompt tokens, not more than the old limit {old}",
+                where=facts.target,
+            )
+        if old is None and kind == "full" and generation.prompt_tokens < tokens:
+            raise NotServedError(
+                f"the server counted {generation.prompt_tokens} prompt tokens of {tokens}: it cuts long requests",
                 where=facts.target,
             )
         if not generation.completion_tokens:
@@ -173,26 +207,65 @@ class ServiceVerify(Step):
         time_s = generation.server_time_s or reply.duration_s
         io.emit(FindingMade(name="probe_time", value=round(time_s, 3), unit="s", **common))
 
-    def _probe_size(self, io: StepIO, facts: Facts, serving: Serving) -> tuple[int, str]:
-        """Prompt tokens of the probe, and which kind it became."""
-        context = serving.context_length
-        if context is None:
-            return SHORT_PROBE_TOKENS, "short"
-        largest = self._largest(io, serving, OUTPUT_TOKENS)
-        old = io.old_limit_tokens
-        rises = old is not None and context > old
-        past_old = (old or 0) + PAST_OLD_MARGIN_TOKENS
-        kind = self.probe
-        if kind == "auto":
+    async def _ask(self, io: StepIO, facts: Facts, tokens: int) -> Reply:
+        """The probe's reply. When the connection dies under it, it is asked once more over a new one.
+
+        Under another id: the engine may still be at the first one, and refuses an id that is in flight.
+        """
+        try:
+            return await io.reader.fetch(io.engine.probe(tokens, OUTPUT_TOKENS, io.request_id))
+        except UnreachableError:
+            state = await unit_state(io.reader, facts.unit.id, patience_s=PATIENCE_S)
+        if io.regained is not None:
+            await io.regained()
+        if state.invocation_id != facts.unit.invocation_id:
+            raise RestartedByOthersError(
+                f"the service was started again under the probe (invocation {state.invocation_id})", where=facts.target
+            )
+        return await io.reader.fetch(io.engine.probe(tokens, OUTPUT_TOKENS, f"{io.request_id}-2"))
+
+
+def probe_size(
+    probe: Probe,
+    engine: Engine,
+    serving: Serving,
+    *,
+    old_limit_tokens: int | None,
+    window_set: bool,
+    quiet: bool,
+    prefill_tok_s: float | None,
+) -> tuple[int, str]:
+    """Prompt tokens of the probe, and which kind it becomes: full, past-old or short.
+
+    `auto` is short where the window did not rise; else full on a quiet server that is known to be quick, or just past
+    the old limit. Where the window was set and no old limit is known it may have risen, and only full proves it.
+    """
+    context = serving.context_length
+    if context is None:
+        return SHORT_PROBE_TOKENS, "short"
+    most = largest(engine, serving, OUTPUT_TOKENS)
+    old = old_limit_tokens
+    kind: str = probe
+    if old is None:
+        if kind in ("auto", "past-old"):
+            kind = "full" if window_set else "short"
+    elif kind in ("auto", "past-old"):
+        quick = prefill_tok_s is not None and most / prefill_tok_s < FULL_PROBE_LIMIT_S
+        if context <= old:
             kind = "short"
-            if rises:
-                quiet = facts.foreign_requests_60s == 0
-                quick = facts.prefill_tok_s is not None and largest / facts.prefill_tok_s < FULL_PROBE_LIMIT_S
-                kind = "full" if quiet and quick else "past-old"
-        if kind == "past-old" and (not rises or past_old > largest):
-            kind = "short" if not rises else "full"
-        sizes = {"full": largest, "past-old": past_old, "short": min(SHORT_PROBE_TOKENS, largest)}
-        return sizes[kind], kind
+        elif (kind == "auto" and quiet and quick) or old + PAST_OLD_MARGIN_TOKENS > most:
+            kind = "full"
+        else:
+            kind = "past-old"
+    sizes = {"full": most, "past-old": (old or 0) + PAST_OLD_MARGIN_TOKENS, "short": min(SHORT_PROBE_TOKENS, most)}
+    return sizes[kind], kind
+
+
+def largest(engine: Engine, serving: Serving, output_tokens: int) -> int:
+    """Prompt tokens of the largest request, as far as window, pool and draft are known."""
+    pool = serving.pool_tokens if serving.pool_tokens is not None else 1 << 62
+    reserved = serving.reserved_tokens or 0
+    return engine.largest_request(serving.context_length or 0, pool, output_tokens, reserved_tokens=reserved)
 
 
 PLACES = {

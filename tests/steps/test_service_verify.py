@@ -16,7 +16,23 @@ from console.schema.facts import Facts, Process
 from console.steps import service_verify
 from console.steps.base import StepIO, StepResult
 from console.steps.service_verify import FULL_PROBE_LIMIT_S, ServiceVerify
-from tests.fakes import ARGV, NEW, NEWER, UNIT, FakeRemote, Told, facts, plan, serving, step_io
+from tests.fakes import (
+    ARGV,
+    NEW,
+    NEWER,
+    OLD,
+    UNIT,
+    FakeRemote,
+    Told,
+    facts,
+    host,
+    ok,
+    plan,
+    serving,
+    shown,
+    state,
+    step_io,
+)
 
 RAISED = UNIT.replace("32768", "200000")
 SERVED = serving(context_length=200_000, pool_tokens=203_386, settings={"mem_fraction": "0.85"})
@@ -58,6 +74,7 @@ class Proof:
 
         self.monkeypatch.setattr(service_verify, "collect", collect)
         given: dict[str, Any] = {"expected": dict(expected or {"context_length": "200000"}), "invocation": NEW}
+        self.remote.unit = seen.unit
         io: StepIO = step_io(
             self.remote, "service.verify", self.told, **({"old_limit_tokens": OLD_LIMIT} | given | more)
         )
@@ -215,12 +232,14 @@ FULL, PAST_OLD, SHORT = 199_990, OLD_LIMIT + 64, 64
         ("auto", {"foreign_requests_60s": None}, OLD_LIMIT, PAST_OLD),
         ("auto", {}, 200_000, SHORT),
         ("auto", {}, 400_000, SHORT),
-        ("auto", {}, None, SHORT),
+        ("auto", {}, None, FULL),
+        ("auto", {"foreign_requests_60s": 9, "prefill_tok_s": SLOW}, None, FULL),
         ("full", {"foreign_requests_60s": 9, "prefill_tok_s": SLOW}, OLD_LIMIT, FULL),
         ("past-old", {}, OLD_LIMIT, PAST_OLD),
-        ("past-old", {}, None, SHORT),
+        ("past-old", {}, None, FULL),
         ("past-old", {}, 199_980, FULL),
         ("short", {}, OLD_LIMIT, SHORT),
+        ("short", {}, None, SHORT),
     ],
 )
 async def test_how_much_is_asked_for(
@@ -240,6 +259,16 @@ async def test_without_a_known_window_the_probe_is_short_and_not_empty(proof: Pr
     seen = raised(text=UNIT, serving=unknown)
     await proof.run(seen, expected={"mem_fraction": "0.85"}, probe="full", old_limit_tokens=None)
     assert proof.tokens == SHORT
+
+
+async def test_a_window_that_was_not_set_has_not_risen(proof: Proof) -> None:
+    await proof.run(raised(), expected={"mem_fraction": "0.85"}, old_limit_tokens=None)
+    assert proof.tokens == SHORT
+
+
+async def test_where_no_old_limit_is_known_the_whole_prompt_must_be_counted(proof: Proof) -> None:
+    with pytest.raises(NotServedError, match=f"counted {FULL - 1} prompt tokens of {FULL}: it cuts long requests"):
+        await proof.run(raised(), generated(FULL - 1), old_limit_tokens=None)
 
 
 async def test_how_long_it_takes_is_estimated_from_the_engines_own_rate(proof: Proof) -> None:
@@ -281,8 +310,27 @@ async def test_another_start_than_the_one_waited_for_is_somebody_elses(proof: Pr
     assert not proof.remote.requests
 
 
-async def test_without_a_wait_any_start_will_do(proof: Proof) -> None:
+async def test_without_a_wait_any_new_start_will_do(proof: Proof) -> None:
     assert (await proof.run(raised(unit={"invocation_id": NEWER}), invocation="")).outcome == "ok"
+
+
+async def test_without_a_wait_the_old_process_still_proves_nothing(proof: Proof) -> None:
+    old = raised(unit={"invocation_id": OLD})
+    with pytest.raises(NotServedError, match="is still the start from before it") as caught:
+        await proof.run(old, invocation="")
+    assert "service.wait_ready" in caught.value.hint
+    assert not proof.remote.requests
+    assert (await proof.run(old, invocation="", restarted=False)).outcome == "ok"
+
+
+async def test_files_that_changed_since_systemd_read_them_are_not_what_is_served(proof: Proof) -> None:
+    with pytest.raises(NotServedError, match="changed since systemd read them"):
+        await proof.run(raised(unit={"invocation_id": NEW, "need_daemon_reload": True}))
+
+
+async def test_a_reboot_is_somebody_elses_start(proof: Proof) -> None:
+    with pytest.raises(RestartedByOthersError, match="rebooted meanwhile"):
+        await proof.run(raised(host=host(boot_id="boot-2")), invocation="")
 
 
 @pytest.mark.parametrize("active", ["inactive", "failed", "activating"])
@@ -309,16 +357,57 @@ async def test_nothing_to_do_still_looks(proof: Proof) -> None:
         await proof.run(raised(serving=serving()), plan=plan(nothing_to_do=True), invocation="")
 
 
-async def test_a_connection_that_dies_under_the_probe_is_no_proof(
+class Dying:
+    """A connection that dies under the first of the requests, or under all."""
+
+    def __init__(self, proof: Proof, monkeypatch: pytest.MonkeyPatch, deaths: int) -> None:
+        self.proof, self.deaths = proof, deaths
+        monkeypatch.setattr(proof, "_count", self._fetch)
+        self._counted = proof.remote.requests
+
+    async def _fetch(self, request: Any, *, patience_s: float = 0.0) -> Reply:
+        assert patience_s == 0, "a request that may still run is not sent again as it is"
+        self._counted.append(request)
+        if len(self._counted) <= self.deaths:
+            raise UnreachableError("gone")
+        return generated(len(request.json["input_ids"]))
+
+    @property
+    def ids(self) -> list[str]:
+        return [request.json["rid"] for request in self._counted if request.json is not None]
+
+
+async def test_a_connection_that_dies_under_the_probe_is_opened_again_and_it_is_asked_once_more(
     proof: Proof, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def dies(_request: object, *, patience_s: float = 0.0) -> Reply:
-        raise UnreachableError("gone")
+    regained: list[int] = []
 
-    proof.remote.replies = [generated(PAST_OLD)]
-    monkeypatch.setattr(proof.remote, "fetch", dies)
+    async def again() -> None:
+        regained.append(len(dying.ids))
+
+    dying = Dying(proof, monkeypatch, deaths=1)
+    assert (await proof.run(raised(), regained=again)).outcome == "ok"
+    assert dying.ids == ["console-r1", "console-r1-2"], "the engine may still be at the first one"
+    assert regained == [1], "the lock is taken again before anything else"
+    assert proof.remote.scripts() == ["look_unit.sh"]
+
+
+async def test_it_is_not_asked_a_third_time(proof: Proof, monkeypatch: pytest.MonkeyPatch) -> None:
+    dying = Dying(proof, monkeypatch, deaths=2)
     with pytest.raises(UnreachableError):
-        await proof.run(raised(), proof.remote.replies[0])
+        await proof.run(raised())
+    assert len(dying.ids) == 2
+    assert not proof.told.of(Verified)
+
+
+async def test_a_start_that_came_while_the_connection_was_gone_is_not_asked(
+    proof: Proof, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dying = Dying(proof, monkeypatch, deaths=1)
+    proof.remote.answers = {"look_unit.sh": ok(unit=shown(state(invocation_id=NEWER)))}
+    with pytest.raises(RestartedByOthersError, match="started again under the probe"):
+        await proof.run(raised())
+    assert len(dying.ids) == 1
 
 
 async def test_without_expectations_it_proves_that_it_serves(proof: Proof) -> None:
