@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from console.engines.base import Engine
 from console.planning import blast_radius, differences, estimates
 from console.schema.facts import Facts
 from console.schema.plan import Answers, Plan
 from console.schema.serving import Serving
 from console.steps.host_preflight import comes_back
+from console.steps.service_verify import ServiceVerify, probe_size
 from console.untrusted import one_line
 
 
@@ -27,6 +30,7 @@ def answer(plan: Plan, facts: Facts, engine: Engine) -> Answers:
         )
         or ("nobody that could be seen",),
         outage=tuple(estimates.outage(plan.target, facts)) if restarts else ("none",),
+        proof=tuple(proof(plan, facts, engine)),
         undo=tuple(blast_radius.undo(plan.edits, plan.target.host.state_folder, about)),
         blocked_by=tuple(blocked_by(facts)),
     )
@@ -42,10 +46,10 @@ def fits(plan: Plan, facts: Facts, engine: Engine) -> list[str]:
     The pool after a change of memory share or KV type is not computed here; the run proves it after the restart.
     """
     serving = facts.serving or Serving()
-    planned = {change.setting: change.after or "" for change in (*plan.settings, *plan.unchanged)}
+    planned = planned_values(plan)
     if "context_length" not in planned:
         return ["the window does not change"]
-    resized = sorted(set(planned) & {"mem_fraction", "kv_cache_dtype", "max_total_tokens"} - unchanged_names(plan))
+    resized = resizing(plan)
     if serving.pool_tokens is None:
         return [f"not judged: the running pool cannot be seen ({facts.serving_reason or 'not reported'})"]
     try:
@@ -59,6 +63,47 @@ def fits(plan: Plan, facts: Facts, engine: Engine) -> list[str]:
         return [f"{now}: serves one request of {window:,}"]
     largest = engine.largest_request(window, serving.pool_tokens, 0)
     return [f"NO: {now}, one request of {window:,} needs more; the largest served would be {largest:,}"]
+
+
+def proof(plan: Plan, facts: Facts, engine: Engine) -> list[str]:
+    """What the proof will ask of the engine, and for how long; nothing where it generates nothing."""
+    step = next((step for step in plan.steps if step.uses == ServiceVerify.uses and not step.skipped), None)
+    if step is None or plan.nothing_to_do:
+        return []
+    seen, planned = facts.serving or Serving(), planned_values(plan)
+    window = seen.context_length
+    if "context_length" in planned:
+        try:
+            window = int(engine.parse_value("context_length", planned["context_length"]))
+        except ValueError:
+            return [f"not judged: {planned['context_length']} is no number of tokens"]
+    pool = None if resizing(plan) else seen.pool_tokens
+    restarts = any(change.kind == "restart" for change in plan.changes)
+    tokens, kind = probe_size(
+        ServiceVerify.model_validate(dict(step.fields)).probe,
+        engine,
+        replace(seen, context_length=window, pool_tokens=pool),
+        old_limit_tokens=plan.old_limit_tokens,
+        window_set="context_length" in planned,
+        # A process that has just started has served nobody and logged no rate yet: the step knows neither then.
+        quiet=facts.foreign_requests_60s == 0 and not restarts,
+        prefill_tok_s=None if restarts else facts.prefill_tok_s,
+    )
+    at_most = "up to " if kind == "full" and pool is None else ""
+    seconds = estimates.probe_s(facts, tokens)
+    time = f"about {estimates.span(seconds)}" if seconds is not None else "time unknown: no prefill rate seen yet"
+    return [f"one request of {at_most}{tokens:,} tokens ({kind}), {time}"]
+
+
+def planned_values(plan: Plan) -> dict[str, str]:
+    return {change.setting: change.after or "" for change in (*plan.settings, *plan.unchanged)}
+
+
+def resizing(plan: Plan) -> list[str]:
+    """The settings that this plan changes and that decide the size of the KV pool."""
+    return sorted(
+        set(planned_values(plan)) & {"mem_fraction", "kv_cache_dtype", "max_total_tokens"} - unchanged_names(plan)
+    )
 
 
 def unchanged_names(plan: Plan) -> set[str]:
@@ -82,4 +127,11 @@ def blocked_by(facts: Facts) -> list[str]:
     said += [
         f"open run {entry.run} of {entry.operator}: {entry.summary}" for entry in facts.ledger if entry.state == "open"
     ]
+    if facts.host.sudo not in ("root", "passwordless") and not facts.ledger:
+        # The ledger is root's. The lock is for everybody to read.
+        lock = [] if facts.lock.held else ["no lock"]
+        return [*said, *lock, f"open runs not visible: the ledger is root's, and sudo is {SUDO[facts.host.sudo]}"]
     return said or ["no open run or lock"]
+
+
+SUDO = {"password": "asking for a password", "refused": "not allowed", "absent": "not there"}

@@ -5,9 +5,11 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 
+from console.engines.base import Engine
 from console.schema.facts import Facts
 from console.schema.hosts import Target
 from console.schema.plan import Plan
+from console.steps.levels import levels_of
 
 
 def load_time_s(target: Target, facts: Facts) -> float | None:
@@ -34,16 +36,40 @@ def loads(seen: Sequence[float]) -> str:
 
 def outage(target: Target, facts: Facts) -> list[str]:
     """The plan's answer to how long nothing is served, and for whom."""
-    if facts.unit.active_state != "active":
-        return [f"none: the unit is {facts.unit.active_state or 'not running'} now"]
+    state = facts.unit.active_state
+    if state in ("inactive", "failed", ""):
+        return [f"none: the unit is {state or 'not running'} now"]
     load = load_time_s(target, facts)
     if load is None:
         first = "length unknown: no earlier start is in the journal"
     else:
         source = loads(facts.load_times_s) or "load_time in hosts.toml"
         first = f"about {span(load)} ({source})"
+    if state in ("activating", "deactivating"):
+        return [f"{first}: the unit is {state} ({facts.unit.sub_state}) now, the restart begins anew"]
     running = facts.serving.running_requests if facts.serving else None
     return [f"{first}, {'requests in flight not visible' if running is None else f'{running} requests in flight'}"]
+
+
+def old_limit_tokens(facts: Facts, engine: Engine, *, edited: bool) -> int | None:
+    """The window served before this run: what a proof has to go past. None where nothing seen tells it.
+
+    The engine's word, else that of the running process. With neither, the smallest window that the files, or systemd,
+    give before the edit; a file that holds the wanted window already (not `edited`) says nothing of what was served.
+    """
+    levels = levels_of(facts, engine, "context_length")
+    for level in (levels.serving, levels.running):
+        if (tokens := _tokens(engine, level.value)) is not None:
+            return tokens
+    known = [tokens for level in (levels.disk, levels.loaded) if (tokens := _tokens(engine, level.value)) is not None]
+    return min(known) if edited and known else None
+
+
+def _tokens(engine: Engine, value: str | None) -> int | None:
+    try:
+        return None if value is None else int(engine.parse_value("context_length", value))
+    except ValueError:
+        return None
 
 
 def probe_s(facts: Facts, tokens: int) -> float | None:

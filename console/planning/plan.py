@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -12,7 +12,7 @@ from console.clock import stamp
 from console.engines.base import Engine
 from console.errors import ConsoleError
 from console.planning import answers, differences, estimates, lint, policy, references
-from console.schema.change import Change, FileChange, ReloadChange, RestartChange
+from console.schema.change import Change, CommandChange, FileChange, ReloadChange, RestartChange
 from console.schema.facts import Facts
 from console.schema.hosts import Target
 from console.schema.plan import FileEdit, Plan, PlannedStep, SettingChange
@@ -22,11 +22,13 @@ from console.schema.toml_file import validate
 from console.secrets import Redactor
 from console.settings import resolve
 from console.settings.edit import Edit
+from console.settings.elsewhere import refuse_real_path
 from console.settings.flags import sought
 from console.settings.names import SETTINGS
 from console.steps.base import Look, Skip, Step
 from console.units.effective import EffectiveUnit
 from console.units.notices import notices
+from console.untrusted import one_line
 
 
 @dataclass
@@ -91,6 +93,7 @@ def make_plan(
     for index, (step_id, table, step) in enumerate(steps):
         _plan_step(draft, runbook, index, step_id, table, step, Context(target, facts, engine, redactor, values))
     _close_edits(draft, facts, redactor)
+    draft.warnings.extend(_without_undo(draft, runbook))
     after = resolve.argv_on_disk(draft.unit, disk_environment)
     nothing = not draft.changes and bool(draft.unchanged)
     plan = Plan(
@@ -114,7 +117,9 @@ def make_plan(
         argv_after=tuple(redactor.words(after or [])),
         activation=activation,
         warnings=tuple(draft.warnings),
-        old_limit_tokens=facts.serving.context_length if facts.serving else None,
+        old_limit_tokens=estimates.old_limit_tokens(
+            facts, engine, edited=any(change.setting == "context_length" for change in draft.settings)
+        ),
         load_estimate_s=estimates.load_time_s(target, facts),
         nothing_to_do=nothing,
         confirm=str(references.render(runbook.confirm, values)) if draft.changes else "",
@@ -170,7 +175,7 @@ def _plan_step(
             index=index + 1,
             uses=table.uses,
             title=title,
-            fields=context.redactor.tree(step.own_fields()) if not skipped.startswith("when") else {},
+            fields=step.own_fields() if not skipped.startswith("when") else {},
             timeout_s=table.timeout,
             on_failure=table.on_failure or runbook.on_failure,
             skipped=skipped,
@@ -237,6 +242,8 @@ def _add_edit(draft: Draft, edit: Edit, step_id: str, context: Context) -> str:
     if edit.already:
         draft.unchanged.append(setting)
         return ""
+    real_path = next(file.real_path for file in context.facts.files if file.path == edit.path)
+    refuse_real_path(edit.path, real_path)
     draft.settings.append(setting)
     current = draft.unit.source(edit.path).content
     opened = draft.open_edits.get(edit.path)
@@ -290,6 +297,17 @@ def _close_edits(draft: Draft, facts: Facts, redactor: Redactor) -> None:
             )
         )
     draft.open_edits.clear()
+
+
+def _without_undo(draft: Draft, runbook: Runbook) -> Iterator[str]:
+    """Commands whose effect a rollback would leave; a runbook may well mean that, so it is said and not refused."""
+    if "rollback" not in {step.on_failure for step in draft.steps}:
+        return
+    where = {step.id: lint.location(runbook, step.index - 1) for step in draft.steps}
+    for change in draft.changes:
+        if isinstance(change, CommandChange) and not change.undo:
+            command = one_line(change.command, 80)
+            yield f"{where[change.step]}: {command!r} has no undo: a rollback leaves what it does, and fails (exit 5)"
 
 
 def _in_order(draft: Draft, *, nothing: bool) -> list[PlannedStep]:

@@ -87,6 +87,7 @@ class Answers(Frozen):
     also_live: tuple[str, ...] = ()
     also_hit: tuple[str, ...] = ()
     outage: tuple[str, ...] = ()
+    proof: tuple[str, ...] = ()  # what the proof asks of the engine
     undo: tuple[str, ...] = ()
     blocked_by: tuple[str, ...] = ()
 

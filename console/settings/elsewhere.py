@@ -18,6 +18,8 @@ _GENERATED = re.compile(
     r"/run/systemd/(generator(\.early|\.late)?|transient)/|/nix/store/|\.(container|kube|pod|image)\Z"
 )
 _PACKAGED = re.compile(r"/(usr/)?lib/systemd/")
+# Where only packages write: a link out of /etc may lead to any place there.
+_PACKAGED_TARGET = re.compile(r"/usr/(?!local/)|/lib(32|64)?/|/gnu/store/|/snap/")
 # Options of engines that name a file with more options in it.
 _CONFIG_OPTIONS = ("--config", "--config-file", "--models-preset", "--preset")
 _HOLDS_OPTIONS = re.compile(r"(?i)args?$|opts?$|options?$|flags?$|extra|params?$")
@@ -73,6 +75,22 @@ def refuse_file(unit: EffectiveUnit, path: str) -> None:
             f"{path} belongs to a package, whose next update would undo an edit",
             where=path,
             hint=f"systemctl edit --full {unit.name} makes a copy under /etc that can be edited",
+        )
+
+
+def refuse_real_path(path: str, real_path: str) -> None:
+    """Raises for a file that is a link to one which something else writes: an edit goes where the link leads."""
+    if real_path == path:
+        return
+    if _GENERATED.search(real_path):
+        raise SettingElsewhereError(
+            f"{path} is a link to {real_path}, which is generated: not a file to edit", where=real_path
+        )
+    if _PACKAGED_TARGET.match(real_path):
+        raise SettingElsewhereError(
+            f"{path} is a link to {real_path}, which belongs to a package, whose next update would undo an edit",
+            where=real_path,
+            hint=f"put a copy in the place of the link: cp --remove-destination {real_path} {path}",
         )
 
 

@@ -18,6 +18,7 @@ QUESTIONS = (
     ("ALSO LIVE", "also_live"),
     ("ALSO HIT", "also_hit"),
     ("OUTAGE", "outage"),
+    ("PROOF", "proof"),
     ("UNDO", "undo"),
     ("BLOCKED BY", "blocked_by"),
 )

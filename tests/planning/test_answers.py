@@ -10,7 +10,8 @@ from console.planning.answers import answer
 from console.planning.estimates import prices, span
 from console.schema.change import ReloadChange, RestartChange
 from console.schema.facts import LedgerEntry, LockState
-from console.schema.plan import Activation, Answers, FileEdit, Plan, SettingChange
+from console.schema.plan import Activation, Answers, FileEdit, Plan, PlannedStep, SettingChange
+from console.steps.service_verify import probe_size
 from tests.fakes import FRAGMENT, SGLANG, facts, host, plan, serving, target
 
 RELOAD = ReloadChange(id="c2", step="reload", unit="chat.service")
@@ -126,7 +127,59 @@ def test_how_long_nothing_is_served() -> None:
         "about 6 min (3 starts: 5 min to 6 min), 2 requests in flight",
     )
     assert ask(raised("1"), unit={"active_state": "failed"}).outage == ("none: the unit is failed now",)
+    starting = {"active_state": "activating", "sub_state": "auto-restart"}
+    assert ask(raised("1"), unit=starting, load_times_s=(340.0,)).outage == (
+        "about 6 min (as the last start): the unit is activating (auto-restart) now, the restart begins anew",
+    )
     assert ask(raised("1"), serving=None).outage[0].endswith("requests in flight not visible")
+
+
+def proving(to: str, *more: SettingChange, probe: str = "auto", **of_plan: Any) -> Plan:
+    step = PlannedStep(
+        id="verify", index=1, uses="service.verify", title="prove it", fields={"probe": probe}, on_failure="stop"
+    )
+    return raised(to, *more, steps=(step,), **({"old_limit_tokens": 32_768} | of_plan))
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (proving("80000"), "one request of 32,832 tokens (past-old), about 33 s"),
+        (proving("16384"), "one request of 64 tokens (short), about 0 s"),
+        (proving("80000", probe="full"), "one request of 79,990 tokens (full), about 80 s"),
+        (proving("80000", old_limit_tokens=None), "one request of 79,990 tokens (full), about 80 s"),
+        (
+            proving("200000", setting("mem_fraction", None, "0.9"), probe="full"),
+            "one request of up to 199,990 tokens (full), about 3 min",
+        ),
+    ],
+)
+def test_what_the_proof_costs(made: Plan, said: str) -> None:
+    assert ask(made, prefill_tok_s=1000.0).proof == (said,)
+    assert ask(made).proof == (said.rpartition(", ")[0] + ", time unknown: no prefill rate seen yet",)
+
+
+def test_no_proof_no_cost() -> None:
+    assert ask(raised("80000")).proof == ()
+    assert ask(proving("80000", nothing_to_do=True)).proof == ()
+    skipped = tuple(step.model_copy(update={"skipped": "not wanted"}) for step in proving("1").steps)
+    assert ask(raised("80000", steps=skipped)).proof == ()
+
+
+def test_the_plan_says_the_size_that_the_step_then_asks_for() -> None:
+    """After a restart the process has logged no rate and served nobody, as the step will find it."""
+    made = proving("80000")
+    said = ask(made, prefill_tok_s=50_000.0).proof[0]
+    tokens, kind = probe_size(
+        "auto",
+        SGLANG,
+        serving(context_length=80_000),
+        old_limit_tokens=32_768,
+        window_set=True,
+        quiet=False,
+        prefill_tok_s=None,
+    )
+    assert said.startswith(f"one request of {tokens:,} tokens ({kind})")
 
 
 def test_a_simulated_hosts_loads_are_counted_in_its_own_time_once() -> None:
@@ -158,6 +211,18 @@ def test_what_is_in_the_way() -> None:
         ),
     ).blocked_by
     assert said == ("lock of run R1 (kim) since 03:02", "open run R0 of lee: context_length 1 -> 2")
+
+
+@pytest.mark.parametrize(
+    ("sudo", "said"), [("password", "asking for a password"), ("refused", "not allowed"), ("absent", "not there")]
+)
+def test_a_ledger_that_cannot_be_read_is_not_an_empty_one(sudo: str, said: str) -> None:
+    hidden = f"open runs not visible: the ledger is root's, and sudo is {said}"
+    assert ask(plan(), host=host(sudo=sudo)).blocked_by == ("no lock", hidden)
+    held = LockState(held=True, run="R1", operator="kim", since="03:02")
+    assert ask(plan(), host=host(sudo=sudo), lock=held).blocked_by == ("lock of run R1 (kim) since 03:02", hidden)
+    entry = LedgerEntry(run="R0", state="open", operator="lee", summary="a change")
+    assert ask(plan(), host=host(sudo=sudo), ledger=(entry,)).blocked_by == ("open run R0 of lee: a change",)
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,17 @@ from typing import Any
 
 import pytest
 
-from console.errors import InvalidFileError, RefusedError, SettingNotFoundError, UnexpectedValueError
+from console.errors import (
+    InvalidFileError,
+    RefusedError,
+    SettingElsewhereError,
+    SettingNotFoundError,
+    UnexpectedValueError,
+)
 from console.planning import lint
 from console.planning.plan import make_plan
 from console.schema.change import CommandChange, FileChange, ReloadChange, RestartChange
-from console.schema.facts import Facts, PathCheck, UnitFile
+from console.schema.facts import Facts, PathCheck, Process, UnitFile
 from console.schema.plan import Plan, PlanFile
 from console.schema.runbook import Runbook, parse_runbook
 from console.schema.splice import apply
@@ -171,6 +177,58 @@ def test_a_link_is_written_where_it_leads() -> None:
     assert isinstance(change, FileChange)
     assert (change.path, change.real_path, change.mode, change.uid) == (FRAGMENT, "/srv/units/chat.service", 0o600, 7)
     assert plan.deciding == {"/srv/units/chat.service": sha256(UNIT.encode())}
+
+
+@pytest.mark.parametrize(
+    ("real_path", "said"),
+    [
+        ("/usr/lib/systemd/system/chat.service", "belongs to a package"),
+        ("/usr/share/chat/chat.service", "belongs to a package"),
+        ("/nix/store/abc-units/chat.service", "is generated"),
+        ("/run/systemd/generator/chat.service", "is generated"),
+        ("/srv/chat.container", "is generated"),
+    ],
+)
+def test_a_link_to_what_something_else_writes_is_refused(real_path: str, said: str) -> None:
+    seen = facts()
+    linked = seen.model_copy(update={"files": (seen.files[0].model_copy(update={"real_path": real_path}),)})
+    with pytest.raises(SettingElsewhereError, match=f"{FRAGMENT} is a link to {real_path}, which {said}") as caught:
+        made(seen=linked)
+    assert caught.value.where == real_path
+    assert made(seen=linked, to=32768).nothing_to_do, "what is so already is not written"
+
+
+@pytest.mark.parametrize("real_path", ["/usr/local/units/chat.service", "/opt/chat/chat.service"])
+def test_a_link_to_a_place_of_the_operators_is_not(real_path: str) -> None:
+    seen = facts()
+    linked = seen.model_copy(update={"files": (seen.files[0].model_copy(update={"real_path": real_path}),)})
+    assert made(seen=linked).edits[0].real_path == real_path
+
+
+RUNS_LESS = tuple("16384" if word == "32768" else word for word in ARGV)
+
+
+@pytest.mark.parametrize(
+    ("seen", "to", "old"),
+    [
+        ({"serving": serving(context_length=8192)}, 200000, 8192),
+        ({"serving": None, "running": RUNS_LESS}, 200000, 16384),
+        ({"serving": None, "process": Process()}, 200000, 32768),
+        ({"serving": None, "process": Process(), "unit": {"exec_start": (" ".join(RUNS_LESS),)}}, 200000, 16384),
+        # The file holds the window already: what was served before somebody wrote it there is not known.
+        ({"serving": None, "process": Process()}, 32768, None),
+        ({"serving": None, "running": RUNS_LESS}, 32768, 16384),
+    ],
+    ids=["served", "running", "on disk", "loaded", "on disk already", "on disk, less running"],
+)
+def test_what_a_proof_has_to_go_past(seen: dict[str, Any], to: int, old: int | None) -> None:
+    assert made(seen=facts(**seen), to=to).old_limit_tokens == old
+
+
+def test_of_a_window_that_was_never_given_nothing_is_known() -> None:
+    text = UNIT.replace("  --context-length 32768 \\\n", "")
+    book = BOOK.replace('expect = "{{ expect }}"', 'when_absent = "add"')
+    assert made(book, facts(text, serving=None, process=Process())).old_limit_tokens is None
 
 
 def test_every_file_that_decides_is_bound_by_its_digest_and_a_missing_one_by_being_missing() -> None:
