@@ -54,7 +54,8 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
         _write(Path(arguments.md), "\n".join(output.redactor.text(plan_markdown(plan)) for plan in plans))
     code = worst(codes)
     if arguments.out and code == 0:
-        save_plan(Path(arguments.out), runbook, hosts, plans, ulid(SystemClock().now(), secrets.token_bytes(10)))
+        plan_id = ulid(SystemClock().now(), secrets.token_bytes(10))
+        save_plan(Path(arguments.out), runbook, hosts, plans, plan_id, output.redactor)
         output.note(f"kept in {arguments.out}; carry it out with: console run --plan {arguments.out}")
     return code
 

@@ -16,10 +16,11 @@ from console.cli.output import Output
 from console.errors import UsageError
 from console.planning import lint, policy
 from console.planning.bind import bind
-from console.planning.saved import load_plan, unused
+from console.planning.saved import SavedPlan, load_plan, unused
 from console.runner.context import Options, RunContext
 from console.runner.launch import Request, launch
 from console.runner.run import RunResult
+from console.schema.hosts import Inventory, load_inventory
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -94,12 +95,13 @@ def _run_saved(arguments: argparse.Namespace, output: Output) -> int:
     saved = load_plan(Path(arguments.plan))
     unused(saved, os.environ)
     hosts = saved.inventory_now()
+    targets = saved.targets_now(_inventory_of(arguments, saved))
     chosen = options(arguments, output)
-    policy.attended(saved.runbook, saved.targets, terminal=chosen.terminal, yes=chosen.yes, reason=chosen.reason)
+    policy.attended(saved.runbook, targets, terminal=chosen.terminal, yes=chosen.yes, reason=chosen.reason)
     front = Front(output, json=arguments.json, title=saved.runbook.title or saved.runbook.name)
     request = Request(
         runbook=saved.runbook,
-        targets=saved.targets,
+        targets=targets,
         variables=dict(saved.file.plans[0].variables),
         inventory=hosts,
         options=chosen,
@@ -110,6 +112,14 @@ def _run_saved(arguments: argparse.Namespace, output: Output) -> int:
         plan_id=saved.file.plan_id,
     )
     return drive(request, front).exit_code
+
+
+def _inventory_of(arguments: argparse.Namespace, saved: SavedPlan) -> Inventory | None:
+    """The inventory as it is now: the one named, else the one that the plan was made with, where it can be read."""
+    if arguments.hosts:
+        return inventory(arguments)
+    path = Path(saved.file.inventory)
+    return load_inventory(path) if saved.file.inventory and path.exists() else None
 
 
 def drive(request: Request, front: Front) -> RunResult:

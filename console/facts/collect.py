@@ -29,8 +29,11 @@ FACTS_TIMEOUT_S = 60.0
 TELLING_PREFILL_TOKENS = 512
 
 
-async def collect(reader: Reader, engine: Engine, *, patience_s: float = 0.0) -> Facts:
-    """Read a target. Raises ConnectError; what could not be seen on the host is said in the facts."""
+async def collect(reader: Reader, engine: Engine, *, patience_s: float = 0.0, ask_engine: bool = True) -> Facts:
+    """Read a target. Raises ConnectError; what could not be seen on the host is said in the facts.
+
+    Without `ask_engine` it is one script on the host, and nothing of what is served.
+    """
     target = reader.target
     service = target.service
     output = await reader.look(
@@ -50,7 +53,9 @@ async def collect(reader: Reader, engine: Engine, *, patience_s: float = 0.0) ->
     learn(reader.redactor, unit, process, files)
     head = parse_journal(sections.get("journal_head", b""), reader.redactor, engine).lines
     tail = parse_journal(sections.get("journal_tail", b""), reader.redactor, engine).lines
-    serving, reason = await _serving(reader, engine, unit, process, patience_s)
+    serving, reason = (
+        await _serving(reader, engine, unit, process, patience_s) if ask_engine else (None, "it was not asked")
+    )
     host = parse_host(sections)
     # A simulated host's journal keeps wall time; everything else of it is measured as if it ran at its own speed.
     speed = target.host.speed

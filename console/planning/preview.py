@@ -10,6 +10,7 @@ from console.engines.registry import engine_named
 from console.errors import ConsoleError
 from console.facts.collect import collect
 from console.planning import policy
+from console.planning.decide import decide
 from console.planning.plan import make_plan
 from console.remote.session import connect_reader
 from console.remote.ssh import Connections
@@ -57,16 +58,14 @@ class Looking:
         self, runbook: Runbook, target: Target, variables: Mapping[str, Value], *, accept_pending: bool = False
     ) -> Preview:
         """The plan of one target, and the refusal that its run would end with. Raises nothing of ours."""
-        facts: Facts | None = None
-        plan: Plan | None = None
         try:
             facts = await self.facts(target)
-            engine = engine_named(target.service.engine)
-            plan = make_plan(runbook, target, facts, engine, variables, redactor=self.redactor, now=SystemClock().now())
-            policy.unlocked(facts)
-            policy.permitted(plan, facts)
-            policy.answerable(plan)
-            policy.pending(plan, accept=accept_pending)
         except ConsoleError as error:
-            return Preview(target, facts, plan, error)
-        return Preview(target, facts, plan)
+            return Preview(target, error=error)
+        engine = engine_named(target.service.engine)
+
+        async def planner() -> Plan:
+            return make_plan(runbook, target, facts, engine, variables, redactor=self.redactor, now=SystemClock().now())
+
+        decision = await decide(facts, planner, accept_pending=accept_pending)
+        return Preview(target, facts, decision.plan, decision.refusal)

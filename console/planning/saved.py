@@ -14,11 +14,14 @@ from pydantic import ValidationError
 from console import __version__
 from console.errors import InvalidFileError, StalePlanError, StateError
 from console.remote.session import Reader
-from console.runs.directory import base_folder, write_durably
+from console.runs.directory import RunDirectory, base_folder, masked_json, write_durably
+from console.runs.log import read_events
+from console.schema.events import ChangeIntended
 from console.schema.facts import Facts
 from console.schema.hosts import Inventory, Target
 from console.schema.plan import Plan, PlanFile
 from console.schema.runbook import Runbook, parse_runbook
+from console.secrets import Redactor
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,18 @@ class SavedPlan:
     @property
     def targets(self) -> list[Target]:
         return list(self.file.targets)
+
+    def targets_now(self, inventory: Inventory | None) -> list[Target]:
+        """The plan's targets, with what the inventory says by now of how a host is protected."""
+        hosts = inventory.hosts if inventory else {}
+        return [
+            target.model_copy(
+                update={"host": target.host.model_copy(update={"protected": hosts[target.host_name].protected})}
+            )
+            if target.host_name in hosts
+            else target
+            for target in self.targets
+        ]
 
     def inventory_now(self) -> Inventory:
         """What the run needs of the inventory: where the results go. The targets are those of the plan."""
@@ -67,8 +82,10 @@ def check_fresh(plan: Plan, facts: Facts) -> None:
         )
 
 
-def save_plan(path: Path, runbook: Runbook, inventory: Inventory, plans: Sequence[Plan], plan_id: str) -> None:
-    """Keep plans for `console run --plan FILE`; `plan_id` is what they are used once by. Raises StateError."""
+def save_plan(
+    path: Path, runbook: Runbook, inventory: Inventory, plans: Sequence[Plan], plan_id: str, redactor: Redactor
+) -> None:
+    """Keep plans, masked, for `console run --plan FILE`; `plan_id` is what they are used once by. Raises StateError."""
     file = PlanFile(
         console_version=__version__,
         runbook=runbook.name,
@@ -82,7 +99,7 @@ def save_plan(path: Path, runbook: Runbook, inventory: Inventory, plans: Sequenc
         plan_id=plan_id,
     )
     try:
-        write_durably(path, (file.model_dump_json(by_alias=True, indent=1) + "\n").encode())
+        write_durably(path, masked_json(file, redactor))
     except OSError as error:
         raise StateError(f"cannot write: {error.strerror or error}", where=str(path)) from error
 
@@ -111,7 +128,7 @@ def load_plan(path: Path) -> SavedPlan:
 
 
 def unused(saved: SavedPlan, environment: Mapping[str, str]) -> None:
-    """Raise StalePlanError when a run of this machine has carried the plan out already."""
+    """Raise StalePlanError when a run of this machine carries the plan out, or changed something by it already."""
     if not saved.file.plan_id:
         return
     for plan in base_folder(environment).glob("*/plan.json"):
@@ -119,7 +136,21 @@ def unused(saved: SavedPlan, environment: Mapping[str, str]) -> None:
             used = json.loads(plan.read_text("utf-8")).get("plan_id")
         except (OSError, ValueError, AttributeError):
             continue
-        if used == saved.file.plan_id:
+        if used != saved.file.plan_id:
+            continue
+        directory = RunDirectory(plan.parent)
+        if directory.alive():
+            raise StalePlanError(f"this plan is being carried out by run {directory.run_id}", hint="console runs")
+        if _changed_something(directory):
             raise StalePlanError(
-                f"this plan was carried out by run {plan.parent.name}", hint="a plan is used once: plan again"
+                f"this plan was carried out by run {directory.run_id}", hint="a plan is used once: plan again"
             )
+
+
+def _changed_something(directory: RunDirectory) -> bool:
+    """Whether a run came as far as its first change; a log that cannot be read may have."""
+    try:
+        events = read_events(directory.events_path)
+    except StateError:
+        return True
+    return any(isinstance(event, ChangeIntended) for event in events)

@@ -27,14 +27,14 @@ from console.errors import (
 from console.remote.exchange import Exchange
 from console.remote.http import Forward, api_key
 from console.remote.link import Link, OnConnection, shared_link
-from console.remote.lock import OWN_LOCK_S, LockHold, held_by, settle
+from console.remote.lock import OWN_LOCK_S, LockHold, held_by, read_document, settle
 from console.remote.scripts import SHELL, Output, render
 from console.remote.ssh import Connections
 from console.schema.hosts import Target
 from console.secrets import Redactor
 from console.untrusted import decode, one_line
 
-__all__ = ["LockHold", "Output", "Reader", "Remote", "connect_reader", "connect_remote"]
+__all__ = ["LockHold", "Output", "Reader", "Remote", "connect_reader"]
 
 LOCK_LOST = 75  # the prelude's exit status when the lock is not this run's any more
 STOP_TIMEOUT_S = 15.0
@@ -132,6 +132,23 @@ class Reader:
             else:
                 await self.clock.sleep(0.2)
 
+    async def until_over(self, run: str, *, patience_s: float) -> str:
+        """Wait until nothing that a dead `run` sent goes on on the host and its lock is free; returns what still does.
+
+        Raises ConnectError when the host does not answer.
+        """
+        deadline = self.clock.monotonic() + patience_s
+        while True:
+            running = (await self.look("look_running.sh", name_of_run(run), patience_s=patience_s)).text("running")
+            state, _, document = (await self.look("look_lock.sh", self.lock_file)).text("lock").partition("\n")
+            held = state.strip() == "held=yes" and read_document(document.encode()).get("run") == run
+            if not running.split() and not held:
+                return ""
+            if self.clock.monotonic() >= deadline:
+                pids = ", ".join(running.split())
+                return f"what run {run} sent still runs: process {pids}" if pids else f"run {run} still holds the lock"
+            await self.clock.sleep(0.5)
+
     async def fetch(self, request: Request, *, patience_s: float = 0.0) -> Reply:
         """Send a request to the engine; what goes wrong there is a Reply with status 0. Raises ConnectError for SSH."""
         deadline = self.clock.monotonic() + patience_s
@@ -203,7 +220,7 @@ class Remote(Reader):
         """
         if not script.startswith("act_"):
             raise InternalError(f"{script} is not an act")
-        mark, name = new_mark(), new_name()
+        mark, name = new_mark(), new_name(lock)
         got = await self._link.run(self._render(script, args, mark, lock=lock), timeout_s=timeout_s, name=name)
         if not got.started:
             raise UnreachableError(f"nothing was sent: {got.trouble}", where=self.target.name)
@@ -276,7 +293,9 @@ class Remote(Reader):
             raise LockHeldError(
                 one_line(output.text("refused"), 200), where=self.target.name, hint="nothing was done; look who has it"
             )
-        if output.exit_status != 0 and (said := _SUDO_WANTS.search(output.complaint)):
+        # What a command of a runbook's author says once it runs is its own; also a sudo in it that is refused.
+        ran = "began" in output.sections or bool(output.stdout)
+        if output.exit_status != 0 and not ran and (said := _SUDO_WANTS.search(output.complaint)):
             raise SudoError(
                 f"sudo refuses: {one_line(said[0], 200)}",
                 where=self.target.name,
@@ -289,9 +308,13 @@ def new_mark() -> str:
     return f"==console-{secrets.token_hex(12)}=="
 
 
-def new_name() -> str:
-    """What a script's shell is called in the host's list of processes."""
-    return f"console-{secrets.token_hex(8)}"
+def new_name(run: str = "") -> str:
+    """What a script's shell is called in the host's list of processes; of a change it begins with the run's name."""
+    return f"{name_of_run(run) if run else 'console-'}{secrets.token_hex(8)}"
+
+
+def name_of_run(run: str) -> str:
+    return f"console-{run}-"
 
 
 def output_of(got: Exchange, mark: str) -> Output:
@@ -320,24 +343,3 @@ async def connect_reader(
         raise
     forward = Forward(link, target.service, clock, key)
     return Reader(link, target, redactor=redactor, clock=clock, forward=forward, on_connection=on_connection)
-
-
-async def connect_remote(
-    target: Target,
-    *,
-    redactor: Redactor,
-    clock: Clock,
-    environment: Mapping[str, str] | None = None,
-    on_connection: OnConnection | None = None,
-    connections: Connections | None = None,
-) -> Remote:
-    """`connect_reader` with the right to act."""
-    reader = await connect_reader(
-        target,
-        redactor=redactor,
-        clock=clock,
-        environment=environment,
-        on_connection=on_connection,
-        connections=connections,
-    )
-    return reader.writer()

@@ -190,7 +190,8 @@ def _settings(seen: TargetState, plan: Plan | None) -> list[RecordSetting]:
 
 
 def _change(change: ChangeState) -> RecordChange:
-    state = {"intended": "unknown", "made": "made", "undone": "undone" if change.was_made else "not made"}[change.state]
+    undone = "undone" if change.was_made else "not made"
+    state = {"intended": "unknown", "made": "made", "undoing": "unknown", "undone": undone}[change.state]
     return RecordChange(
         id=change.change.id,
         kind=change.change.kind,

@@ -15,20 +15,39 @@ Result = TypeVar("Result")
 
 @dataclass
 class Abort:
-    """One per run. `request` may come from a signal, the TUI or another terminal."""
+    """One per run: where stops arrive, from a signal, the TUI or another terminal. Each target hears all of them."""
 
-    event: asyncio.Event = field(default_factory=asyncio.Event)
-    how: str = ""
-    choice: Choice = ""
     count: int = 0
+    kept_on: int = 0  # the last request that a target answered with "keep waiting"
     on_request: Callable[[str, Choice, int], None] = lambda _how, _choice, _count: None
+    stops: list[Stop] = field(default_factory=list)
 
     def request(self, how: str, choice: Choice = "") -> None:
         """Ask the run to stop. The first asks; a second one says what is left where."""
         self.count += 1
+        self.on_request(how, choice, self.count)
+        for stop in self.stops:
+            stop.hear(how, choice)
+
+    def of_target(self) -> Stop:
+        """A target's own view: what one target answers stays asked of the others."""
+        stop = Stop(self)
+        self.stops.append(stop)
+        return stop
+
+
+@dataclass
+class Stop:
+    """The stops that one target has heard and not answered yet."""
+
+    abort: Abort = field(default_factory=Abort)
+    event: asyncio.Event = field(default_factory=asyncio.Event)
+    how: str = ""
+    choice: Choice = ""
+
+    def hear(self, how: str, choice: Choice = "") -> None:
         self.how = self.how or how
         self.choice = choice or self.choice
-        self.on_request(how, choice, self.count)
         self.event.set()
 
     @property
@@ -36,10 +55,20 @@ class Abort:
         return self.event.is_set()
 
     def withdraw(self) -> None:
-        """Keep waiting: the request is answered and gone."""
+        """The request is answered and gone, for this target."""
         self.event.clear()
         self.choice = ""
         self.how = ""
+
+    def keep_on(self) -> None:
+        """Keep waiting: then the run goes on, so targets whose turn comes later are not stopped either."""
+        self.abort.kept_on = self.abort.count
+        self.withdraw()
+
+    def begin(self) -> None:
+        """This target's turn has come: what was said and taken back before does not concern it."""
+        if self.abort.count <= self.abort.kept_on:
+            self.withdraw()
 
     def check(self) -> None:
         """Raise AbortedError when a stop was asked for."""

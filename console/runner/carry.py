@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from console.changes import kinds
 from console.changes.base import Made, Seen
@@ -13,6 +13,7 @@ from console.errors import (
     ConsoleError,
     LockHeldError,
     RestartedByOthersError,
+    StalePlanError,
     StepFailedError,
     UnreachableError,
 )
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 # How long a change whose connection died is looked for before it stays unknown.
 RESOLVE_PATIENCE_S = 60.0
 
-Act = Callable[[Change, Remote, str], Awaitable[Made]]
+Act = Callable[[Any, Remote, str], Awaitable[Made]]
 
 
 async def carry(run: TargetRun, change: Change, act: Act = kinds.make) -> Made:
@@ -44,11 +45,11 @@ async def carry(run: TargetRun, change: Change, act: Act = kinds.make) -> Made:
             if run.lock.held:
                 raise
             sent = False  # the connection was opened again under the script, and the lock had died with the old one
-        taken: LockHeldError | None = None
+        taken: ConsoleError | None = None
         try:
             try:
                 await reach(run)
-            except LockHeldError as error:
+            except (LockHeldError, StalePlanError, RestartedByOthersError) as error:
                 taken = error  # whoever came in meanwhile: what became of our change is still to be told
             seen = await kinds.look(change, run.lock.remote) if sent else "before"
         except ConnectError as error:
@@ -84,7 +85,9 @@ async def fate(run: TargetRun, change: Change, error: ConsoleError) -> Seen:
 
 
 async def reach(run: TargetRun) -> None:
-    """A connection, our lock, and nothing of ours under way. Raises ConnectError, or LockHeldError for somebody else.
+    """A connection, our lock, and nothing of ours under way.
+
+    Raises ConnectError; for somebody else LockHeldError, StalePlanError or RestartedByOthersError.
 
     A script goes on when its connection dies: looked at too early it has not done yet what it will do.
     """

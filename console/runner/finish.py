@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 
-from console.errors import ConsoleError
-from console.facts.collect import collect
-from console.results.record import build_record, save_record
 from console.results.repository import Repository
-from console.runner import advice, describe
-from console.runner.context import RunContext
+from console.runner import advice
+from console.runner.keep import keep, said
 from console.runner.ledger import settle
 from console.runner.target_run import TargetRun
 from console.runs.state import RunState
-from console.schema.events import FactsRead, RecordCommitted, RecordSaved, TargetFinished
+from console.schema.events import TargetFinished
 from console.schema.outcome import Outcome, decide, exit_code
-from console.schema.plan import Plan
-from console.schema.record import Record
 
 LEDGER_STATES = {
     Outcome.VERIFIED: "verified",
@@ -37,66 +31,39 @@ async def finish(run: TargetRun, state: RunState, repository: Repository | None)
     ending = state.ending(target)
     outcome = decide(ending)
     code = exit_code(outcome, state.targets[target].error_exit)
-    context.emit(
-        TargetFinished(
-            target=target,
-            outcome=outcome.value,
-            exit_code=code,
-            duration_s=round(context.clock.monotonic() - run.started_at, 3),
-            live=ending.live if outcome is Outcome.APPLIED_UNVERIFIED else None,
-            message=run.message,
-            next=advice.commands(
-                outcome,
-                run.target,
-                context.run,
-                run.plan,
-                purpose=context.options.purpose,
-                root=context.options.root,
-            ),
+    try:
+        context.emit(
+            TargetFinished(
+                target=target,
+                outcome=outcome.value,
+                exit_code=code,
+                duration_s=round(context.clock.monotonic() - run.started_at, 3),
+                live=ending.live if outcome is Outcome.APPLIED_UNVERIFIED else None,
+                message=run.message,
+                next=advice.commands(
+                    outcome,
+                    run.target,
+                    context.run,
+                    run.plan,
+                    purpose=context.options.purpose,
+                    root=context.options.root,
+                ),
+            )
         )
-    )
-    await keep(context, state, target, run.plan, repository)
-    await _free_host(run, outcome)
+        await _keep(run, state, repository)
+    finally:
+        await _free_host(run, outcome)
     return outcome, code
 
 
-async def keep(
-    context: RunContext, state: RunState, target: str, plan: Plan | None, repository: Repository | None
-) -> None:
-    """Save the record (fsynced) and commit it once. What fails here changes no outcome."""
-    record = build_record(state, target, plan)
-    try:
-        path = await asyncio.to_thread(save_record, context.directory, record, context.redactor)
-    except ConsoleError as error:
-        context.messages.append(
-            f"{target}: the record could not be kept: {error}; the events are in {context.directory.path}"
-        )
-        return
-    context.emit(RecordSaved(target=target, path=str(path)))
-    if repository is None or not context.options.commit:
-        return
-    await commit(context, record, path, repository)
-
-
-async def commit(context: RunContext, record: Record, path: Path, repository: Repository) -> None:
-    try:
-        sha = await asyncio.to_thread(repository.commit_target, record, context.redactor)
-    except ConsoleError as error:
-        context.emit(RecordCommitted(target=record.target, path=str(path), error=f"saved, not committed: {error}"))
-        return
-    context.emit(RecordCommitted(target=record.target, path=str(path), sha=sha))
-    context.messages.extend(note for note in repository.notes if note not in context.messages)
-
-
-async def read_after(run: TargetRun) -> None:
-    """One more look for the record, when the run made something and no step looked since. Best effort."""
-    if run.reader is None or not run.made or run.context.abort.requested:
-        return
-    try:
-        facts = await collect(run.reader, run.engine)
-    except ConsoleError:
-        return
-    run.context.emit(FactsRead(target=run.target.name, when="after", facts=describe.facts(facts)))
+async def _keep(run: TargetRun, state: RunState, repository: Repository | None) -> None:
+    context, target = run.context, run.target.name
+    wanted = repository if context.options.commit else None
+    notes = await keep(context.emit, state, context.directory, target, run.plan, wanted, context.redactor)
+    if state.targets[target].committed is None:
+        context.messages.extend(notes)  # what a commit was refused for, its own event says
+    if wanted is not None:
+        context.messages.extend(note for note in wanted.notes if note not in context.messages)
 
 
 def settles(run: TargetRun) -> tuple[Outcome, ...]:
@@ -126,8 +93,8 @@ async def _free_host(run: TargetRun, outcome: Outcome) -> None:
             await run.lock.retake()
             await run.ledger.close(LEDGER_STATES[outcome])
             await _settle_earlier(run, outcome)
-    except ConsoleError as error:
-        run.context.messages.append(f"{run.target.name}: the ledger entry stays open: {error.message}")
+    except Exception as error:  # noqa: BLE001 - the lock and the connection are let go in any case
+        run.context.messages.append(f"{run.target.name}: the ledger entry stays open: {said(error)}")
     finally:
         if run.lock is not None:
             await run.lock.release()

@@ -5,29 +5,27 @@ It changes nothing on any host: to go on there is `resume`, to undo there is `ro
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from console.changes import kinds
 from console.clock import SystemClock, stamp
 from console.errors import ConsoleError
 from console.remote.session import Reader, connect_reader
-from console.results.record import build_record, save_record
 from console.results.repository import Repository
 from console.runner import advice
+from console.runner.keep import keep
 from console.runs.directory import RunDirectory
 from console.runs.log import EventLog, read_events
 from console.runs.state import RunState, fold
 from console.runs.target_state import NOT_MADE, ChangeState
+from console.schema.change import FileChange, ReloadChange, RestartChange
 from console.schema.events import (
     ChangeMade,
     ChangeUndone,
     Event,
-    RecordCommitted,
-    RecordSaved,
     RunFinished,
     TargetFinished,
 )
@@ -35,7 +33,8 @@ from console.schema.outcome import Outcome, decide, exit_code, worst
 from console.schema.plan import Plan, PlanFile
 from console.secrets import Redactor
 
-LOOK_PATIENCE_S = 5.0
+# How long a script of the dead process, and the holder of its lock, are waited for.
+OVER_PATIENCE_S = 30.0
 
 
 @dataclass(frozen=True)
@@ -85,7 +84,9 @@ async def _close(
             if plan is not None:
                 await _settle(log, state, plan, environment, redactor, notes)
             _finish_target(log, state, name, plan)
-            await _keep(log, state, directory, name, plan, repository, redactor, notes)
+            target = state.target(name)
+            if target.begun and not (target.committed is not None and target.committed.sha):
+                notes += await keep(log.append, state, directory, name, plan, repository, redactor)
         return _finish_run(log, state, notes)
     finally:
         log.close()
@@ -107,9 +108,10 @@ async def _settle(
     redactor: Redactor,
     notes: list[str],
 ) -> None:
-    """Look whether each change that was intended happened; what cannot be looked at stays unknown."""
-    open_changes = [change for change in state.target(plan.target.name).changes.values() if change.state == "intended"]
-    if not open_changes:
+    """Look whether each change happened, or was put back; what cannot be looked at stays unknown."""
+    target = state.target(plan.target.name)
+    unsettled = [change for change in target.changes.values() if change.state in ("intended", "undoing")]
+    if not unsettled and not target.undoing:
         return
     try:
         reader = await connect_reader(plan.target, redactor=redactor, clock=SystemClock(), environment=environment)
@@ -117,35 +119,45 @@ async def _settle(
         notes.append(f"{plan.target.name} could not be looked at: {error.message}")
         return
     try:
-        for change in open_changes:
-            await _settle_change(log, reader, plan, change, notes)
+        # What the dead process sent goes on without it: looked at now, it has not done yet what it will do.
+        if still := await reader.until_over(state.run, patience_s=OVER_PATIENCE_S):
+            notes.append(f"{plan.target.name}: {still}: what became of it is not known yet; recover looks no further")
+            return
+        for change in target.changes.values() if target.undoing else unsettled:
+            await _settle_change(log, reader, plan.target.name, change, notes, undoing=target.undoing)
     except ConsoleError as error:
         notes.append(f"{plan.target.name}: {error.message}")
     finally:
         await reader.aclose()
 
 
-async def _settle_change(log: EventLog, reader: Reader, plan: Plan, change: ChangeState, notes: list[str]) -> None:
-    seen = await kinds.look(change.change, reader)
-    if seen == "after":
-        log.append(
-            ChangeMade(
-                target=plan.target.name,
-                change=change.change,
-                step=change.step,
-                kind=change.change.kind,
-                before=change.before,
-                backup=change.backup,
-            )
-        )
-    elif seen == "before":
-        log.append(
-            ChangeUndone(
-                target=plan.target.name, change=change.change, step=change.step, kind=change.change.kind, how=NOT_MADE
-            )
-        )
-    else:
-        notes.append(f"{plan.target.name}: {change.change.summary}: the host shows {seen}; nothing is touched")
+async def _settle_change(
+    log: EventLog, reader: Reader, target: str, change: ChangeState, notes: list[str], *, undoing: bool
+) -> None:
+    """Say of one change what the host shows of it. A file is looked at whatever was said of it before."""
+    was, what = change.state, change.change
+    if was not in ("intended", "undoing") and not isinstance(what, FileChange):
+        return
+    if was == "undoing" and isinstance(what, RestartChange):
+        # Its way back was a restart, too, and started from another process.
+        what = what.model_copy(update={"invocation_before": str(change.undo_from.get("invocation", ""))})
+    seen = await kinds.look(what, reader)
+    there = seen == "after"
+    if was == "undoing" and isinstance(what, ReloadChange | RestartChange):
+        there = seen == "before"  # a way back that did not happen leaves the change as it was made
+    shown = {"before": "is as before the run", "after": "is as the run left it"}.get(seen, f"the host shows {seen}")
+    if undoing and isinstance(what, FileChange):
+        notes.append(f"{target}: {what.path} {shown}")
+    say: dict[str, Any] = {"target": target, "change": change.change, "step": change.step, "kind": what.kind}
+    if seen not in ("before", "after"):
+        if not (undoing and isinstance(what, FileChange)):
+            notes.append(f"{target}: {what.summary}: {shown}; nothing is touched")
+    elif there and was in ("intended", "undoing"):
+        log.append(ChangeMade(before=change.before, backup=change.backup, **say))
+    elif not there and was in ("made", "undoing"):
+        log.append(ChangeUndone(how="run", **say))
+    elif not there and was == "intended":
+        log.append(ChangeUndone(how=NOT_MADE, **say))
 
 
 def _finish_target(log: EventLog, state: RunState, name: str, plan: Plan | None) -> None:
@@ -173,35 +185,6 @@ def _finish_target(log: EventLog, state: RunState, name: str, plan: Plan | None)
             else (),
         )
     )
-
-
-async def _keep(
-    log: EventLog,
-    state: RunState,
-    directory: RunDirectory,
-    name: str,
-    plan: Plan | None,
-    repository: Repository | None,
-    redactor: Redactor,
-    notes: list[str],
-) -> None:
-    """Record and commit, each once: a record that HEAD has already is only noted."""
-    target = state.target(name)
-    if not target.begun or (target.committed is not None and target.committed.sha):
-        return
-    record = build_record(state, name, plan)
-    path = await asyncio.to_thread(save_record, directory, record, redactor)
-    if target.record is None:
-        log.append(RecordSaved(target=name, path=str(path)))
-    if repository is None:
-        return
-    try:
-        sha = await asyncio.to_thread(repository.commit_target, record, redactor)
-    except ConsoleError as error:
-        notes.append(f"{name}: saved, not committed: {error.message}: {path}")
-        log.append(RecordCommitted(target=name, path=str(path), error=error.message))
-        return
-    log.append(RecordCommitted(target=name, path=str(path), sha=sha))
 
 
 def _finish_run(log: EventLog, state: RunState, notes: list[str]) -> Closed:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from console import __version__
 from console.results.repository import Repository
-from console.runner import finish
+from console.runner import finish, prepare, undo
 from console.runner.context import RunContext
 from console.runner.target_run import TargetRun
 from console.runs.state import RunState
@@ -62,25 +62,37 @@ async def execute(
         )
     )
     ended: dict[str, tuple[Outcome, int | None]] = {}
-    planned = await asyncio.gather(*(run.prepare() for run in targets))
-    keep_plan(targets)
-    ready = all(planned)
-    if ready:
-        for run in targets:
-            if not await run.confirm():
-                ready = False
-                planned[targets.index(run)] = False
-                break
-    if ready:
-        await _waves(context, state, runbook, targets, repository, ended)
-    else:
-        # One refusal stops them all: a fleet is not changed half because one host could not be asked.
-        for run, prepared in zip(targets, planned, strict=True):
-            if not prepared or len(targets) == 1:
-                ended[run.target.name] = await finish.finish(run, state, repository)
-            elif run.reader is not None:
-                await run.reader.aclose()
+    try:
+        await _all(context, state, runbook, targets, repository, keep_plan, ended)
+    except Exception as error:  # noqa: BLE001 - whatever it is, the run says how far it came
+        context.messages.append(str(undo.known_error(error)))
     return _close(context, state, targets, ended, repository)
+
+
+async def _all(
+    context: RunContext,
+    state: RunState,
+    runbook: Runbook,
+    targets: Sequence[TargetRun],
+    repository: Repository | None,
+    keep_plan: Callable[[Sequence[TargetRun]], None],
+    ended: dict[str, tuple[Outcome, int | None]],
+) -> None:
+    """Plan and ask for every target, then change them. One refusal stops them all: no fleet is changed half."""
+    try:
+        ready = all(await asyncio.gather(*(prepare.prepare(run) for run in targets)))
+        keep_plan(targets)
+        for run in targets:
+            ready = ready and await prepare.confirm(run)
+        if ready:
+            await _waves(context, state, runbook, targets, repository, ended)
+    finally:
+        for run in targets:
+            name = run.target.name
+            if name not in ended and state.target(name).begun:
+                ended[name] = await finish.finish(run, state, repository)
+            elif name not in ended and run.reader is not None:
+                await run.reader.aclose()
 
 
 async def _waves(
@@ -97,17 +109,20 @@ async def _waves(
         names = tuple(run.target.name for run in wave)
         if len(targets) > 1:
             context.emit(WaveStarted(index=index, targets=names))
-        results = await asyncio.gather(*(_one(run, state, repository) for run in wave))
-        for run, result in zip(wave, results, strict=True):
-            ended[run.target.name] = result
-        good = all(outcome in GOOD for outcome, _ in results)
+        # What one target raises must not close the connections under the others.
+        results = await asyncio.gather(*(_one(run, state, repository) for run in wave), return_exceptions=True)
+        good = True
+        for name, result in zip(names, results, strict=True):
+            if isinstance(result, BaseException):
+                context.messages.append(f"{name}: {type(result).__name__}: {result}")
+                ended[name] = (state.outcome(name), state.targets[name].exit_code or 1)
+            else:
+                ended[name] = result
+            good = good and not isinstance(result, BaseException) and result[0] in GOOD
         if len(targets) > 1:
             context.emit(WaveFinished(index=index, targets=names, verdict="go on" if good else "stop"))
         if not good:
             break
-    for run in targets:
-        if run.target.name not in ended and run.reader is not None:
-            await run.reader.aclose()
 
 
 async def _one(run: TargetRun, state: RunState, repository: Repository | None) -> tuple[Outcome, int | None]:

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from console.changes import kinds
+from console.changes import command, kinds
 from console.changes.base import Made
-from console.errors import AbortedError, ConsoleError
+from console.errors import AbortedError, ConsoleError, InternalError, StepFailedError, SudoError
+from console.runner import describe
 from console.runner.carry import carry, reach
 from console.schema.change import Change, CommandChange, FileChange, ReloadChange, RestartChange
-from console.schema.events import ChangeUndone, StepFinished, StepProgress, StepStarted, UndoFinished, UndoStarted
+from console.schema.events import (
+    ChangeUndoing,
+    ChangeUndone,
+    StepFinished,
+    StepProgress,
+    StepStarted,
+    UndoFinished,
+    UndoStarted,
+)
 from console.schema.plan import PlannedStep
 from console.steps.registry import STEP_KINDS
+from console.untrusted import one_line
 
 if TYPE_CHECKING:
     from console.runner.target_run import TargetRun
@@ -21,28 +31,46 @@ STOPS_TO_GIVE_UP = 2
 
 
 async def put_back(run: TargetRun, reason: str) -> None:
-    """Files first, then one reload, then one restart with its wait and proof. Never raises: the end is an event."""
-    run.context.abort.withdraw()
+    """Files first, then one reload, then one restart with its wait and proof. Never raises: the end is an event.
+
+    On a host that cannot be reached, or where somebody else was meanwhile, nothing is begun: it stays as it is.
+    """
+    run.stop.withdraw()
+    started = run.context.clock.monotonic()
+    try:
+        await reach(run)
+    except Exception as error:  # noqa: BLE001 - whatever it is, the run still ends in a record
+        known = known_error(error)
+        run.phase("undo", "failed", f"nothing was put back: {known}", started, known)
+        return
     run.context.emit(UndoStarted(target=run.target.name, reason=reason))
     try:
-        await _put_back(run)
-    except ConsoleError as error:
-        run.context.emit(UndoFinished(target=run.target.name, proven=False, message=str(error)))
+        left = await _put_back(run)
+    except Exception as error:  # noqa: BLE001 - as above
+        run.context.emit(UndoFinished(target=run.target.name, proven=False, message=str(known_error(error))))
         return
-    run.context.emit(UndoFinished(target=run.target.name, proven=True, message="the old state is back"))
+    message = f"files and service are back; still there: {'; '.join(left)}" if left else "the old state is back"
+    run.context.emit(UndoFinished(target=run.target.name, proven=not left, message=message))
 
 
-async def _put_back(run: TargetRun) -> None:
-    await reach(run)
+def known_error(error: Exception) -> ConsoleError:
+    return error if isinstance(error, ConsoleError) else InternalError(f"{type(error).__name__}: {error}")
+
+
+async def _put_back(run: TargetRun) -> list[str]:
+    """Everything that has a way back; returns what the commands of the runbook did that has none."""
+    left: list[str] = []
     made = list(run.made)
     for change in reversed(made):
-        if isinstance(change, FileChange | CommandChange):
+        if isinstance(change, CommandChange):
+            left += await _undo_command(run, change)
+        elif isinstance(change, FileChange):
             await _undo(run, change)
     if any(isinstance(change, FileChange) for change in made) and any(change.kind == "reload" for change in made):
         await _undo(run, next(change for change in made if isinstance(change, ReloadChange)))
     restarts = [change for change in made if isinstance(change, RestartChange)]
     if not restarts:
-        return
+        return left
     run.invocation = ""
     made_again = await _undo(run, restarts[-1])
     run.invocation_before = str(made_again.before.get("invocation", ""))
@@ -51,23 +79,26 @@ async def _put_back(run: TargetRun) -> None:
     await _look(run, "service.wait_ready", "wait until the old setting serves", {}, expected)
     fields = {"probe": "short", "require": "start"}
     await _look(run, "service.verify", "prove that the old setting serves", fields, expected)
+    return left
+
+
+async def _undo_command(run: TargetRun, change: CommandChange) -> list[str]:
+    """A command without a way back, or whose way back fails, keeps no file and no service from being put back."""
+    try:
+        await _undo(run, change)
+    except (StepFailedError, SudoError) as error:
+        return [f"what {one_line(change.command, 80)!r} did ({error.message})"]
+    return []
 
 
 async def _undo(run: TargetRun, change: Change) -> Made:
     assert run.lock is not None
     back = await kinds.inverse(change, run.lock.remote)
-    made = await (carry(run, change, kinds.undo) if back is None else carry(run, back))
-    run.context.emit(
-        ChangeUndone(
-            target=run.target.name,
-            change=change,
-            step=change.step,
-            kind=change.kind,
-            before=made.before,
-            after=made.after,
-            how="run",
-        )
-    )
+    run.sent.append(back or change)
+    say = {"target": run.target.name, "change": change, "step": change.step, "kind": change.kind}
+    run.context.emit(ChangeUndoing(before=describe.before(back or change), **say))
+    made = await (carry(run, change, command.undo) if back is None else carry(run, back))
+    run.context.emit(ChangeUndone(before=made.before, after=made.after, how="run", **say))
     return made
 
 
@@ -81,14 +112,14 @@ async def _look(run: TargetRun, uses: str, title: str, fields: dict[str, str], e
     while True:
         io = run.io(step, expected)
         try:
-            result = await run.context.abort.race(STEP_KINDS[uses].model_validate(fields).run(io))
+            result = await run.stop.race(STEP_KINDS[uses].model_validate(fields).run(io))
         except AbortedError:
             stops += 1
             run.seen = io.seen or run.seen
             if stops >= STOPS_TO_GIVE_UP:
                 _finished(run, step, "aborted", "stopped while the old state was coming back", started)
                 raise
-            run.context.abort.withdraw()
+            run.stop.withdraw()
             run.context.emit(
                 StepProgress(
                     target=run.target.name,
@@ -98,12 +129,14 @@ async def _look(run: TargetRun, uses: str, title: str, fields: dict[str, str], e
                 )
             )
             continue
-        except ConsoleError as error:
-            _finished(run, step, "failed", str(error), started)
+        except Exception as error:
+            _finished(run, step, "failed", str(known_error(error)), started)
             raise
         run.seen = io.seen or run.seen
         run.invocation = io.invocation or run.invocation
         _finished(run, step, "ok" if result.outcome == "ok" else "failed", result.message, started)
+        if result.outcome != "ok":
+            raise StepFailedError(result.message, where=run.target.name)
         return
 
 

@@ -200,13 +200,8 @@ class RunDirectory:
         """Write plan.json, once and durably. Raises StateError when it is there already or cannot be written."""
         if self.plan_path.exists():
             raise StateError("the plan of a run is written once", where=str(self.plan_path))
-        body = plan_file.model_dump(mode="json", by_alias=True)
-        document = redactor.tree(body)
-        for shown, plan in zip(document["plans"], body["plans"], strict=True):
-            keep_exact(shown, plan)
-        text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
         try:
-            write_durably(self.plan_path, text.encode("utf-8", "backslashreplace"))
+            write_durably(self.plan_path, masked_json(plan_file, redactor))
         except OSError as error:
             raise StateError(f"cannot write: {error.strerror or error}", where=str(self.plan_path)) from error
 
@@ -236,6 +231,15 @@ class RunDirectory:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.release()
+
+
+def masked_json(plan_file: PlanFile, redactor: Redactor) -> bytes:
+    """Plans as a file holds them: without secrets, and exact where a file's bytes and digests are meant."""
+    body = plan_file.model_dump(mode="json", by_alias=True)
+    document = redactor.tree(body)
+    for shown, plan in zip(document["plans"], body["plans"], strict=True):
+        keep_exact(shown, plan)
+    return (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace")
 
 
 def write_durably(path: Path, data: bytes, mode: int = 0o600) -> None:

@@ -29,6 +29,7 @@ DURABLE_KINDS = frozenset(
         "step.finished",
         "change.intended",
         "change.made",
+        "change.undoing",
         "change.undone",
         "undo.started",
         "undo.finished",

@@ -9,6 +9,7 @@ from console.schema.change import Change, FileChange
 from console.schema.events import (
     ChangeIntended,
     ChangeMade,
+    ChangeUndoing,
     ChangeUndone,
     ConclusionMade,
     ConnectionChanged,
@@ -39,6 +40,7 @@ LOG_LINES_KEPT = 400
 NOT_MADE = "not made"
 # Kinds of step that change something: findings beside them are proofs of a change, not a measurement.
 CHANGING_KINDS = ("unit.", "systemd.", "service.")
+BEGUN_BY = (StepStarted, StepProgress, StepFinished, LockChanged, ChangeIntended, ChangeMade, UndoStarted)
 
 
 @dataclass
@@ -75,12 +77,13 @@ class StepState:
 class ChangeState:
     """A change and what became of it. `was_made`: it stood on the host at some time of this run.
 
-    `intended`, `made` and `undone` are the numbers of those events, 0 while there is none.
+    `intended`, `made` and `undone` are the numbers of those events, 0 while there is none. `undoing`: it was about to
+    be put back, from `undo_from`, and nobody said yet whether it was.
     """
 
     change: Change
     step: str
-    state: Literal["intended", "made", "undone"] = "intended"
+    state: Literal["intended", "made", "undoing", "undone"] = "intended"
     was_made: bool = False
     intended: int = 0
     made: int = 0
@@ -89,11 +92,12 @@ class ChangeState:
     after: dict[str, Any] = field(default_factory=dict)
     backup: str = ""
     how: str = ""
+    undo_from: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass
 class TargetState:
-    """One target's run so far."""
+    """One target's run so far. `begun`: more happened than looking and planning that went well."""
 
     name: str
     purpose: str = "run"
@@ -243,8 +247,8 @@ class TargetState:
             # A reload goes with the files it loads; by itself it is what changed.
             if any(isinstance(other.change, FileChange) and other.was_made for other in self.changes.values()):
                 return False
-            return change.state == "made" or self.purpose == "rollback"
-        if change.state == "made" or change.change.kind == "restart" or self.purpose == "rollback":
+            return change.state in ("made", "undoing") or self.purpose == "rollback"
+        if change.state in ("made", "undoing") or change.change.kind == "restart" or self.purpose == "rollback":
             return True
         restarts = (other.made for other in self._made() if other.change.kind == "restart")
         return any(change.made < restart < change.undone for restart in restarts)
@@ -266,16 +270,17 @@ class TargetState:
     def apply(self, event: Event) -> None:
         """Take the next event of this target."""
         self.last_seq, self.last_at = event.seq, event.ts
+        # A refusal at planning is the end of a step; a target that was only planned waits for its turn.
+        self.begun = self.begun or isinstance(event, BEGUN_BY)
         match event:
             case TargetStarted():
-                self.begun = True
                 self.unit, self.engine, self.started_at = event.unit, event.engine, event.ts
             case TargetFinished():
                 self.finished = event
                 self.question = None
             case StepStarted() | StepProgress() | StepFinished():
                 self._add_step(event)
-            case ChangeIntended() | ChangeMade() | ChangeUndone():
+            case ChangeIntended() | ChangeMade() | ChangeUndoing() | ChangeUndone():
                 self._add_change(event)
             case PlanMade():
                 self.plan = event
@@ -345,10 +350,16 @@ class TargetState:
         step.phase, step.message, step.progress_at = event.phase, event.message, event.ts
         step.done, step.total, step.eta_s = event.done, event.total, event.eta_s
 
-    def _add_change(self, event: ChangeIntended | ChangeMade | ChangeUndone) -> None:
+    def _add_change(self, event: ChangeIntended | ChangeMade | ChangeUndoing | ChangeUndone) -> None:
         change = self.changes.get(event.change.id)
         if change is None:
             change = self.changes[event.change.id] = ChangeState(event.change, event.step)
+        if isinstance(event, ChangeUndoing):
+            change.state, change.undo_from = "undoing", event.before
+            return
+        if isinstance(event, ChangeMade) and change.state == "undoing":
+            change.state = "made"  # looking showed that it was not put back: it stands since it was made
+            return
         change.before = event.before or change.before
         change.after = event.after or change.after
         if isinstance(event, ChangeIntended):

@@ -187,6 +187,16 @@ class ChangeMade(Event):
     backup: str = ""
 
 
+class ChangeUndoing(Event):
+    """The change is about to be put back; `before` is what the way back starts from."""
+
+    type: ClassVar[str] = "change.undoing"
+    change: Change
+    step: str
+    kind: str
+    before: dict[str, Any] = Field(default_factory=dict)
+
+
 class ChangeUndone(Event):
     """The change is not there: it was put back, or looking showed that it never happened (`how` = "not made")."""
 
@@ -320,6 +330,7 @@ EVENT_TYPES: dict[str, type[Event]] = {
         StepFinished,
         ChangeIntended,
         ChangeMade,
+        ChangeUndoing,
         ChangeUndone,
         UndoStarted,
         UndoFinished,

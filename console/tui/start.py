@@ -22,6 +22,7 @@ from console.schema.events import RunStarted
 from console.schema.hosts import Inventory
 from console.schema.plan import Plan
 from console.schema.runbook import Runbook
+from console.secrets import Redactor
 
 COMPLAINT_BYTES = 8192
 
@@ -77,7 +78,7 @@ class Started:
         return os.pread(self.complaints.fileno(), COMPLAINT_BYTES, 0).decode("utf-8", "replace")
 
 
-def start_run(wish: Wish, environment: Mapping[str, str]) -> Started:
+def start_run(wish: Wish, environment: Mapping[str, str], redactor: Redactor) -> Started:
     """Keep the plan, and start a process that carries out exactly that (exit 8 when the host has changed since).
 
     In a session of its own, without our terminal: closing the lid or the window does not reach it. Raises StateError.
@@ -88,7 +89,7 @@ def start_run(wish: Wish, environment: Mapping[str, str]) -> Started:
         private_folder(path.parent)
     except OSError as error:
         raise StateError(f"cannot write: {error.strerror or error}", where=str(path.parent)) from error
-    save_plan(path, wish.runbook, wish.inventory, [wish.plan], plan_id)
+    save_plan(path, wish.runbook, wish.inventory, [wish.plan], plan_id, redactor)
     words = [sys.executable, "-m", "console", "run", "--plan", str(path), "--yes", "--json"]
     words += ["--reason", wish.reason] if wish.reason else []
     words += ["--accept-pending"] if wish.accept_pending else []

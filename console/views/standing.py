@@ -55,7 +55,7 @@ def undo_commands(run: str, target: TargetState) -> list[str]:
 
 
 def _change(change: ChangeState, width: int) -> list[str]:
-    word = {"made": "changed", "intended": "in flight", "undone": "put back"}[change.state]
+    word = {"made": "changed", "intended": "in flight", "undoing": "being put back", "undone": "put back"}[change.state]
     what = change.change
     if isinstance(what, FileChange):
         text = f"{what.path} ({what.summary})"

@@ -14,6 +14,7 @@ from console.schema.facts import Facts
 from console.schema.hosts import Inventory, load_inventory
 from console.schema.plan import Plan
 from console.schema.runbook import parse_runbook
+from console.secrets import Redactor
 from tests.fakes import FRAGMENT, NEW, UNIT, FakeRemote, facts, host, plan, sha256, target, unit_file
 
 TEXT = 'schema = 1\nname = "extend-context"\n[[step]]\nuses = "service.restart"\n'
@@ -38,7 +39,7 @@ def inventory(tmp_path: Path) -> Inventory:
 
 def keep(tmp_path: Path, *plans: Plan, plan_id: str = "P1") -> Path:
     path = tmp_path / "plan.json"
-    save_plan(path, RUNBOOK, inventory(tmp_path), plans or [made()], plan_id)
+    save_plan(path, RUNBOOK, inventory(tmp_path), plans or [made()], plan_id, Redactor())
     return path
 
 
@@ -85,7 +86,7 @@ def test_a_file_that_is_not_there_or_not_text(tmp_path: Path) -> None:
 
 def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(StateError, match="cannot write"):
-        save_plan(tmp_path / "none" / "plan.json", RUNBOOK, inventory(tmp_path), [made()], "P1")
+        save_plan(tmp_path / "none" / "plan.json", RUNBOOK, inventory(tmp_path), [made()], "P1", Redactor())
 
 
 async def test_on_the_host_it_was_made_for_it_is_handed_out(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from console.clock import SystemClock
-from console.remote.session import Remote, connect_remote
+from console.remote.session import Remote, connect_reader
 from console.secrets import Redactor
 from tests.remote.sshd import Sshd, running
 
@@ -28,7 +28,7 @@ async def connect(sshd: Sshd) -> AsyncIterator[Connect]:
 
     async def login(**more: str) -> Remote:
         target = sshd.target(**more)
-        remote = await connect_remote(target, redactor=Redactor(), clock=SystemClock(), environment={})
+        remote = (await connect_reader(target, redactor=Redactor(), clock=SystemClock(), environment={})).writer()
         opened.append(remote)
         return remote
 

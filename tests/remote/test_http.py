@@ -12,7 +12,7 @@ import pytest
 from console.clock import SystemClock
 from console.engines.base import Request
 from console.errors import UnreachableError
-from console.remote.session import Remote, connect_remote
+from console.remote.session import Remote, connect_reader
 from console.secrets import Redactor
 from tests.remote.conftest import Connect
 from tests.remote.sshd import Sshd
@@ -85,12 +85,14 @@ async def test_json_is_posted(connect: Connect, engine: Engine) -> None:
 
 async def test_the_key_of_the_environment_is_sent_and_never_shown(sshd: Sshd, engine: Engine) -> None:
     redactor = Redactor()
-    remote = await connect_remote(
-        sshd.target(url=engine.url, api_key_env="K26_KEY"),
-        redactor=redactor,
-        clock=SystemClock(),
-        environment={"K26_KEY": "open-sesame"},
-    )
+    remote = (
+        await connect_reader(
+            sshd.target(url=engine.url, api_key_env="K26_KEY"),
+            redactor=redactor,
+            clock=SystemClock(),
+            environment={"K26_KEY": "open-sesame"},
+        )
+    ).writer()
     await remote.fetch(Request("GET", "/v1/models"))
     assert "Bearer open-sesame" in engine.asked[0]
     assert redactor.text("the key is open-sesame") == "the key is ***"

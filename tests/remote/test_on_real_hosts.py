@@ -17,7 +17,7 @@ from console.errors import ConnectionLostError, SudoError
 from console.facts.collect import collect
 from console.facts.watch import watch_once
 from console.remote.files import read_file
-from console.remote.session import Remote, connect_remote
+from console.remote.session import Remote, connect_reader
 from console.remote.systemd import unit_state
 from console.schema.hosts import Target, load_inventory
 from console.secrets import Redactor
@@ -37,9 +37,9 @@ def target_of(host: Host, folder: Path, user: str = "root") -> Target:
 
 @pytest.fixture
 async def remote(host: Host, tmp_path: Path) -> AsyncIterator[Remote]:
-    connected = await connect_remote(
-        target_of(host, tmp_path), redactor=Redactor(), clock=SystemClock(), environment={}
-    )
+    connected = (
+        await connect_reader(target_of(host, tmp_path), redactor=Redactor(), clock=SystemClock(), environment={})
+    ).writer()
     yield connected
     await connected.aclose()
 
@@ -186,9 +186,9 @@ async def test_an_ordinary_user_with_sudo_sees_and_does_the_same(host: Host, tmp
     install_engine(host, unit_text(environment=["HF_TOKEN=hush-hush-token"]))
     host.write("/etc/default/secret", "A=1\n", mode=0o600)
     host.add_user("ops", sudo=True)
-    connected = await connect_remote(
-        target_of(host, tmp_path, "ops"), redactor=Redactor(), clock=SystemClock(), environment={}
-    )
+    connected = (
+        await connect_reader(target_of(host, tmp_path, "ops"), redactor=Redactor(), clock=SystemClock(), environment={})
+    ).writer()
     facts = await collect(connected, ENGINE)
     assert facts.host.login_user == "ops"
     assert facts.host.sudo == "passwordless"
@@ -226,9 +226,9 @@ async def test_an_ordinary_user_with_sudo_sees_and_does_the_same(host: Host, tmp
 
 async def test_sudo_with_a_password_is_said(host: Host, tmp_path: Path) -> None:
     host.add_user("ops", sudo=True, password="something")
-    connected = await connect_remote(
-        target_of(host, tmp_path, "ops"), redactor=Redactor(), clock=SystemClock(), environment={}
-    )
+    connected = (
+        await connect_reader(target_of(host, tmp_path, "ops"), redactor=Redactor(), clock=SystemClock(), environment={})
+    ).writer()
     assert (await collect(connected, ENGINE)).host.sudo == "password"
     with pytest.raises(SudoError):
         await connected.act("act_reload.sh")

@@ -7,14 +7,14 @@ import asyncio
 import pytest
 
 from console.errors import AbortedError, RefusedError
-from console.runner.abort import Abort, shielded
+from console.runner.abort import Abort, Stop, shielded
 
 
 async def test_work_that_is_done_has_its_result() -> None:
     async def work() -> int:
         return 7
 
-    assert await Abort().race(work()) == 7
+    assert await Stop().race(work()) == 7
 
 
 async def test_work_that_fails_raises_what_it_raised() -> None:
@@ -22,11 +22,11 @@ async def test_work_that_fails_raises_what_it_raised() -> None:
         raise RefusedError("no")
 
     with pytest.raises(RefusedError, match="no"):
-        await Abort().race(work())
+        await Stop().race(work())
 
 
 async def test_a_stop_cancels_the_work_at_once_and_says_who_stopped() -> None:
-    abort, ended = Abort(), asyncio.Event()
+    abort, ended = Stop(), asyncio.Event()
 
     async def work() -> None:
         try:
@@ -36,7 +36,7 @@ async def test_a_stop_cancels_the_work_at_once_and_says_who_stopped() -> None:
 
     racing = asyncio.ensure_future(abort.race(work()))
     await asyncio.sleep(0)
-    abort.request("SIGINT")
+    abort.hear("SIGINT")
     with pytest.raises(AbortedError, match="stopped by SIGINT") as caught:
         await racing
     assert caught.value.exit_code == 130
@@ -44,8 +44,8 @@ async def test_a_stop_cancels_the_work_at_once_and_says_who_stopped() -> None:
 
 
 async def test_a_stop_from_before_the_work_ends_it_too() -> None:
-    abort = Abort()
-    abort.request("tui")
+    abort = Stop()
+    abort.hear("tui")
 
     async def work() -> None:
         await asyncio.Event().wait()
@@ -55,7 +55,7 @@ async def test_a_stop_from_before_the_work_ends_it_too() -> None:
 
 
 async def test_work_that_will_not_end_does_not_delay_the_answer() -> None:
-    abort, release = Abort(), asyncio.Event()
+    abort, release = Stop(), asyncio.Event()
 
     async def work() -> None:
         while not release.is_set():
@@ -66,7 +66,7 @@ async def test_work_that_will_not_end_does_not_delay_the_answer() -> None:
 
     racing = asyncio.ensure_future(abort.race(work()))
     await asyncio.sleep(0)
-    abort.request("SIGINT")
+    abort.hear("SIGINT")
     async with asyncio.timeout(5.0):
         with pytest.raises(AbortedError):
             await racing
@@ -75,7 +75,7 @@ async def test_work_that_will_not_end_does_not_delay_the_answer() -> None:
 
 
 async def test_an_error_on_the_way_out_does_not_hide_the_stop() -> None:
-    abort = Abort()
+    abort = Stop()
 
     async def work() -> None:
         try:
@@ -85,7 +85,7 @@ async def test_an_error_on_the_way_out_does_not_hide_the_stop() -> None:
 
     racing = asyncio.ensure_future(abort.race(work()))
     await asyncio.sleep(0)
-    abort.request("SIGINT")
+    abort.hear("SIGINT")
     with pytest.raises(AbortedError):
         await racing
 
@@ -93,30 +93,43 @@ async def test_an_error_on_the_way_out_does_not_hide_the_stop() -> None:
 def test_a_second_stop_is_counted_and_the_first_is_named() -> None:
     heard: list[tuple[str, str, int]] = []
     abort = Abort(on_request=lambda how, choice, count: heard.append((how, choice, count)))
+    stop = abort.of_target()
     abort.request("SIGINT")
     abort.request("attach", "rollback")
     assert heard == [("SIGINT", "", 1), ("attach", "rollback", 2)]
-    assert (abort.how, abort.choice, abort.count) == ("SIGINT", "rollback", 2)
+    assert (stop.how, stop.choice) == ("SIGINT", "rollback")
 
 
 def test_a_choice_is_not_lost_by_a_stop_without_one() -> None:
+    stop = Stop()
+    stop.hear("attach", "rollback")
+    stop.hear("SIGINT")
+    assert stop.choice == "rollback"
+
+
+def test_what_one_target_answers_stays_asked_of_the_others() -> None:
     abort = Abort()
-    abort.request("attach", "rollback")
+    one, other = abort.of_target(), abort.of_target()
     abort.request("SIGINT")
-    assert abort.choice == "rollback"
+    one.withdraw()
+    one.check()
+    with pytest.raises(AbortedError):
+        other.check()
+    abort.request("SIGTERM")
+    assert (one.how, other.how) == ("SIGTERM", "SIGINT")
 
 
 def test_check_raises_only_after_a_stop() -> None:
-    abort = Abort()
+    abort = Stop()
     abort.check()
-    abort.request("SIGTERM")
+    abort.hear("SIGTERM")
     with pytest.raises(AbortedError, match="SIGTERM"):
         abort.check()
 
 
 async def test_a_withdrawn_stop_is_gone_and_the_next_one_counts() -> None:
-    abort = Abort()
-    abort.request("SIGINT", "wait")
+    abort = Stop()
+    abort.hear("SIGINT", "wait")
     abort.withdraw()
     assert (abort.requested, abort.choice, abort.how) == (False, "", "")
     abort.check()
@@ -126,7 +139,7 @@ async def test_a_withdrawn_stop_is_gone_and_the_next_one_counts() -> None:
         return "went on"
 
     assert await abort.race(work()) == "went on"
-    abort.request("SIGTERM")
+    abort.hear("SIGTERM")
     with pytest.raises(AbortedError, match="SIGTERM"):
         abort.check()
 

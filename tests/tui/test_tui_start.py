@@ -15,6 +15,7 @@ import pytest
 from console.errors import StateError
 from console.planning.preview import Preview
 from console.planning.saved import load_plan
+from console.secrets import Redactor
 from console.tui.start import Started, Wish, command_line, start_run
 from tests.tui import made_up
 from tests.views import story
@@ -73,7 +74,7 @@ def test_the_confirmed_plan_goes_to_a_session_of_its_own_without_our_terminal(
 ) -> None:
     first = json.dumps(story.verified()[0].line())
     told = stand_in(tmp_path, monkeypatch, f"print({first!r}, flush=True)\nsys.exit(4)\n")
-    started = start_run(wish(preview, reason="INC-7", accept_pending=True), dict(os.environ))
+    started = start_run(wish(preview, reason="INC-7", accept_pending=True), dict(os.environ), Redactor())
     until_its_end(started)
     said = json.loads(told.read_text())
     assert said["words"][:3] == ["-m", "console", "run"]
@@ -89,7 +90,7 @@ def test_the_confirmed_plan_goes_to_a_session_of_its_own_without_our_terminal(
 
 def test_the_plan_is_one_that_run_takes(preview: Preview, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told = stand_in(tmp_path, monkeypatch, "")
-    started = start_run(wish(preview), dict(os.environ) | {"XDG_STATE_HOME": str(tmp_path)})
+    started = start_run(wish(preview), dict(os.environ) | {"XDG_STATE_HOME": str(tmp_path)}, Redactor())
     until_its_end(started)
     started.close()
     kept = tmp_path / "kept.json"
@@ -103,7 +104,7 @@ def test_why_it_did_not_begin(
     preview: Preview, state_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stand_in(tmp_path, monkeypatch, "print('console: the plan is stale', file=sys.stderr)\nsys.exit(8)\n")
-    started = start_run(wish(preview), dict(os.environ))
+    started = start_run(wish(preview), dict(os.environ), Redactor())
     until_its_end(started)
     assert (started.run_id, started.exit_code) == ("", 8)
     assert started.complaint() == "console: the plan is stale\n"
@@ -113,7 +114,7 @@ def test_why_it_did_not_begin(
 def test_a_state_folder_that_cannot_be_written_is_an_error_of_ours(preview: Preview, tmp_path: Path) -> None:
     (tmp_path / "console").write_text("a file where a folder must be")
     with pytest.raises(StateError, match="cannot write"):
-        start_run(wish(preview), {"XDG_STATE_HOME": str(tmp_path)})
+        start_run(wish(preview), {"XDG_STATE_HOME": str(tmp_path)}, Redactor())
 
 
 def test_the_command_of_the_same_effect_can_be_pasted() -> None:

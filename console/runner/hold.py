@@ -1,0 +1,165 @@
+"""Holding a target: lock, look again, ledger; and what must still be so when the lock was lost on the way."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from console.errors import (
+    ConnectionLostError,
+    ConsoleError,
+    LockHeldError,
+    RestartedByOthersError,
+    StalePlanError,
+    UnreachableError,
+)
+from console.facts.collect import collect
+from console.planning import differences, policy
+from console.remote.session import Remote
+from console.runner import candidate
+from console.runner.carry import reach
+from console.runner.ledger import Ledger
+from console.runner.lock import UnitLock
+from console.schema.change import CommandChange, FileChange, RestartChange
+from console.schema.facts import Facts
+from console.schema.plan import Activation
+from console.secrets import Redactor
+from console.settings import resolve
+
+if TYPE_CHECKING:
+    from console.runner.target_run import TargetRun
+
+# How long a host that let go of our lock is waited for when it is looked at again.
+AGAIN_PATIENCE_S = 30.0
+
+
+async def take(run: TargetRun) -> None:
+    """Lock, look again, write the ledger. From here on the host knows of us. Raises what any of them refuses."""
+    plan = run.planned()
+    assert run.reader is not None
+    remote = run.reader.writer()
+    run.lock = UnitLock(run.context, remote, plan.runbook)
+    run.ledger = Ledger(run.context, remote, plan)
+    await run.lock.take()
+    try:
+        await _announce(run, remote, run.ledger)
+    except (ConnectionLostError, UnreachableError, LockHeldError):
+        if run.lock.held:
+            raise
+        # The connection died. All of this may be done twice: nothing is changed yet.
+        await reach(run)
+        await _announce(run, remote, run.ledger)
+
+
+async def _announce(run: TargetRun, remote: Remote, ledger: Ledger) -> None:
+    plan = run.planned()
+    await unchanged(run, remote)
+    if plan.mutates():
+        await ledger.write()
+        await candidate.check(plan, run.seen_facts(), remote, ledger.folder, run.context.run)
+
+
+async def unchanged(run: TargetRun, remote: Remote) -> None:
+    """Refuse (8) when files, boot or start of the unit are not as planned, or the restart would bring more (1)."""
+    before = run.seen_facts()
+    now = await collect(remote, run.engine, ask_engine=False)
+    reasons = [f"{path} changed" for path in differing(before, now)]
+    if now.host.boot_id != before.host.boot_id:
+        reasons.append("the host was rebooted")
+    elif started_by_others(before, now):
+        reasons.append(f"{now.unit.id} was started again")
+    if reasons:
+        raise StalePlanError(
+            f"{', '.join(reasons)} since the plan was made: nothing was written",
+            where=run.target.name,
+            hint="plan again and look at the difference",
+        )
+    plan = run.planned()
+    pending = fresh_words(_activation(before, remote.redactor), _activation(now, remote.redactor))
+    policy.pending(plan.model_copy(update={"activation": pending}), accept=run.context.options.accept_pending)
+
+
+def differing(before: Facts, now: Facts, ours: Mapping[str, frozenset[str]] | None = None) -> list[str]:
+    """Files that decide the unit and are not as they were; those of `ours` may have any of its digests."""
+    then = {file.real_path: "" if file.missing else file.sha256 for file in before.files}
+    there = {file.real_path: "" if file.missing else file.sha256 for file in now.files}
+    known = ours or {}
+    return sorted(
+        path
+        for path in then.keys() | there.keys()
+        if then.get(path) != there.get(path) and there.get(path) not in known.get(path, frozenset())
+    )
+
+
+def started_by_others(before: Facts, now: Facts) -> bool:
+    """A start by systemd itself, after a crash, counts NRestarts up; a start by a person sets it to 0."""
+    return now.unit.invocation_id != before.unit.invocation_id and now.unit.n_restarts <= before.unit.n_restarts
+
+
+def _activation(facts: Facts, redactor: Redactor) -> Activation:
+    unit = resolve.unit_of(facts)
+    environment = resolve.environment_on_disk(unit)
+    return differences.activation(facts, resolve.argv_on_disk(unit, environment), environment, redactor)
+
+
+def fresh_words(then: Activation, now: Activation) -> Activation:
+    """What a restart would bring now and would not have brought at planning."""
+    return Activation(
+        words_added=tuple((Counter(now.words_added) - Counter(then.words_added)).elements()),
+        words_removed=tuple((Counter(now.words_removed) - Counter(then.words_removed)).elements()),
+    )
+
+
+async def regained(run: TargetRun) -> None:
+    """The lock died with a lost connection: take it again before anything else, and see that nobody was there.
+
+    Raises LockHeldError for who holds it now, StalePlanError or RestartedByOthersError for who came and went.
+    """
+    if run.lock is None:
+        return
+    if not run.lock.held:
+        run.let_go = True
+        await run.lock.retake()
+    if run.let_go:
+        wrong = not_as_left(
+            run, await collect(run.lock.remote, run.engine, patience_s=AGAIN_PATIENCE_S, ask_engine=False)
+        )
+        if wrong is not None:
+            raise wrong
+        run.let_go = not run.lock.held
+
+
+def not_as_left(run: TargetRun, now: Facts) -> ConsoleError | None:
+    """What somebody else did while the lock was not held; None when the host is as planned, or as this run made it."""
+    before, where = run.seen_facts(), run.target.name
+    if now.host.boot_id != before.host.boot_id:
+        return StalePlanError("the host was rebooted while the connection was lost", where=where)
+    if any(isinstance(change, RestartChange) for change in run.sent):
+        # Until the wait has found the start of ours, any new one may be it; a crashed one is the wait's to judge.
+        known = run.invocation and now.unit.invocation_id and not now.unit.n_restarts
+        replaced = bool(known) and now.unit.invocation_id != run.invocation
+    else:
+        replaced = started_by_others(before, now)
+    if replaced:
+        return RestartedByOthersError(
+            f"{now.unit.id} was started by somebody else while the connection was lost "
+            f"(invocation {now.unit.invocation_id or 'none'})",
+            where=where,
+            hint=f"systemctl status {now.unit.id}; nothing was rolled back over that start",
+        )
+    if any(isinstance(change, CommandChange) for change in run.sent):
+        return None  # a command of the runbook may have written any of these files
+    ours = {
+        change.real_path: frozenset({change.sha256_before, change.sha256_after})
+        for change in run.planned().changes
+        if isinstance(change, FileChange)
+    }
+    differ = differing(before, now, ours)
+    if not differ:
+        return None
+    return StalePlanError(
+        f"{', '.join(differ)} changed while the connection was lost: nothing more is done",
+        where=where,
+        hint="look who did that, then console resume or console rollback",
+    )
