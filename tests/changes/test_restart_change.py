@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,7 +11,7 @@ import pytest
 from console.changes import kinds
 from console.changes.restart import STARTED_BY_OTHERS
 from console.errors import RestartedByOthersError, StepFailedError
-from console.remote.scripts import Output
+from console.remote.scripts import Output, render
 from console.schema.change import RestartChange
 from tests.fakes import NEW, OLD, RUN, FakeRemote, ok, state
 
@@ -66,6 +68,30 @@ async def test_a_failed_unit_has_its_counter_reset() -> None:
     remote = FakeRemote()
     await kinds.make(change(reset_failed=True), remote, RUN)
     assert remote.told[0][1][1] == "yes"
+
+
+def test_a_counter_that_cannot_be_reset_does_not_keep_the_service_down(tmp_path: Path) -> None:
+    """systemd forgets a unit that is down and not referred to, and then has no counter of it to reset."""
+    asked = tmp_path / "asked"
+    stand_in = f"""#!/bin/sh
+printf '%s\\n' "$1" >> {asked}
+case $1 in
+  show) printf 'InvocationID={OLD}\\nNRestarts=0\\n' ;;
+  reset-failed) echo 'Unit chat.service not loaded.' >&2; exit 1 ;;
+esac
+"""
+    for name, text in {"systemctl": stand_in, "sudo": '#!/bin/sh\nshift 2\nexec "$@"\n'}.items():
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o755)
+    done = subprocess.run(
+        ["/bin/sh", "-s"],
+        input=render("act_restart.sh", ["chat.service", "yes", OLD, "0"], mark="M"),
+        env={"PATH": f"{tmp_path}:/usr/bin:/bin"},
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0
+    assert asked.read_text().split() == ["show", "reset-failed", "restart"]
 
 
 async def test_the_start_it_ended_is_what_counts() -> None:
