@@ -17,10 +17,11 @@ from console.engines.base import LogLine, Reply, Request
 from console.engines.registry import engine_named
 from console.facts.watch import PortOwner, Watch
 from console.remote.scripts import Output
-from console.remote.session import LockHold, Remote
+from console.remote.session import LockHold, Reader, Remote
 from console.runner.abort import Abort
 from console.runner.ask import Desk, Nobody
 from console.runner.context import Options, RunContext
+from console.runner.target_run import TargetRun
 from console.runs.directory import RunDirectory
 from console.schema.events import Event
 from console.schema.facts import Facts, HostState, Process, UnitFile, UnitState
@@ -247,6 +248,18 @@ def context(folder: Path, told: Told | None = None, **options: Any) -> RunContex
     return RunContext(RUN, directory, log, redactor, clock, desk, Abort(), replace(OPTIONS, **options))
 
 
+def target_run(run: RunContext, remote: FakeRemote, planned: Plan, at: Target | None = None) -> TargetRun:
+    """A target's run on a host in memory; its plan is `planned`, bound to what the host shows."""
+
+    async def open_reader() -> Reader:
+        return remote
+
+    async def planner(seen: Facts, reader: Reader) -> Plan:
+        return planned
+
+    return TargetRun(run, at or target(), SGLANG, open_reader, planner)
+
+
 def step_io(remote: FakeRemote, uses: str, told: Told, *, timeout_s: float | None = None, **more: Any) -> StepIO:
     """What a looking step is given when its turn comes."""
     step = PlannedStep(id="look", index=1, uses=uses, title=uses, on_failure="stop", timeout_s=timeout_s)
@@ -308,6 +321,8 @@ class FakeRemote(Remote):
         self.holds: list[FakeHold] = []
         self.documents: list[Mapping[str, str]] = []
         self.was_regained = False
+        self.closed = 0
+        self.boot_id = "boot-1"
 
     @property
     def auth(self) -> str:
@@ -332,6 +347,15 @@ class FakeRemote(Remote):
         self.requests.append(request)
         return self.replies.pop(0)
 
+    def writer(self) -> Remote:
+        return self
+
+    async def until_quiet(self, *, patience_s: float) -> None:
+        self.told.append(("until_quiet", ()))
+
+    async def aclose(self) -> None:
+        self.closed += 1
+
     async def hold_lock(self, run: str, document: Mapping[str, str]) -> LockHold:
         self._answer("act_lock.sh", ())
         self.documents.append(document)
@@ -353,15 +377,26 @@ class FakeRemote(Remote):
             return said(*args)
         if script == "look_files.sh":
             return Output(0, {f"file.{number}": self._described(path) for number, path in enumerate(args, start=1)})
+        if script == "look_facts.sh":
+            return self._facts()
         if script == "look_unit.sh":
             return ok(unit=shown(self.unit))
         return self._replaced(*args[:4]) if script == "act_replace.sh" else ok()
+
+    def _facts(self) -> Output:
+        """All files decide the unit; nothing is said of its process, so the argv that systemd loaded counts."""
+        words = f"ExecStart={{ path=/opt/engine ; argv[]={' '.join(ARGV)} ; ignore_errors=no ; start_time=[n/a] }}\n"
+        found = {f"file.{number}": self._described(path) for number, path in enumerate(self.files, start=1)}
+        found["unit"] = (shown(self.unit) + f"FragmentPath={FRAGMENT}\nUnitFileState=enabled\n" + words).encode()
+        found["host"] = f"hostname=node7\nboot_id={self.boot_id}\nlogin=ops\nsudo=passwordless\n".encode()
+        return Output(0, found)
 
     def _described(self, path: str) -> bytes:
         if path not in self.files:
             return f"kind=source\npath={path}\nreal={path}\nmissing=yes\n".encode()
         content = base64.b64encode(self.files[path]).decode()
-        return f"kind=source\npath={path}\nreal={path}\nstat=644 0 0 9 regular file\ncontent={content}\n".encode()
+        kind = "fragment" if path == FRAGMENT else "dropin" if path.endswith(".conf") else "source"
+        return f"kind={kind}\npath={path}\nreal={path}\nstat=644 0 0 9 regular file\ncontent={content}\n".encode()
 
     def _replaced(self, path: str, before: str, after: str, content: str) -> Output:
         data = base64.b64decode(content)

@@ -66,6 +66,7 @@ async def execute(
         await _all(context, state, runbook, targets, repository, keep_plan, ended)
     except Exception as error:  # noqa: BLE001 - whatever it is, the run says how far it came
         context.messages.append(str(undo.known_error(error)))
+        ended[""] = (Outcome.NOT_STARTED, 1)  # of no target, and never 0
     return _close(context, state, targets, ended, repository)
 
 

@@ -44,22 +44,25 @@ async def put_back(run: TargetRun, reason: str) -> None:
         run.phase("undo", "failed", f"nothing was put back: {known}", started, known)
         return
     run.context.emit(UndoStarted(target=run.target.name, reason=reason))
+    left: list[str] = []  # what the commands of the runbook did and nothing undid
+    message = "the old state is back"
+    proven = False
     try:
-        left = await _put_back(run)
+        await _put_back(run, left)
+        proven = not left
+        message = "files and service are back" if left else message
     except Exception as error:  # noqa: BLE001 - as above
-        run.context.emit(UndoFinished(target=run.target.name, proven=False, message=str(known_error(error))))
-        return
-    message = f"files and service are back; still there: {'; '.join(left)}" if left else "the old state is back"
-    run.context.emit(UndoFinished(target=run.target.name, proven=not left, message=message))
+        message = str(known_error(error))
+    message = "; still there: ".join([message, *left])
+    run.context.emit(UndoFinished(target=run.target.name, proven=proven, message=message))
 
 
 def known_error(error: Exception) -> ConsoleError:
     return error if isinstance(error, ConsoleError) else InternalError(f"{type(error).__name__}: {error}")
 
 
-async def _put_back(run: TargetRun) -> list[str]:
-    """Everything that has a way back; returns what the commands of the runbook did that has none."""
-    left: list[str] = []
+async def _put_back(run: TargetRun, left: list[str]) -> None:
+    """Everything that has a way back; what has none comes into `left`."""
     made = list(run.made)
     for change in reversed(made):
         if isinstance(change, CommandChange):
@@ -70,7 +73,7 @@ async def _put_back(run: TargetRun) -> list[str]:
         await _undo(run, next(change for change in made if isinstance(change, ReloadChange)))
     restarts = [change for change in made if isinstance(change, RestartChange)]
     if not restarts:
-        return left
+        return
     run.invocation = ""
     made_again = await _undo(run, restarts[-1])
     run.invocation_before = str(made_again.before.get("invocation", ""))
@@ -79,7 +82,6 @@ async def _put_back(run: TargetRun) -> list[str]:
     await _look(run, "service.wait_ready", "wait until the old setting serves", {}, expected)
     fields = {"probe": "short", "require": "start"}
     await _look(run, "service.verify", "prove that the old setting serves", fields, expected)
-    return left
 
 
 async def _undo_command(run: TargetRun, change: CommandChange) -> list[str]:

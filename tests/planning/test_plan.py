@@ -396,3 +396,22 @@ def test_warnings_of_steps_and_edits_are_in_the_plan() -> None:
     warnings = made(text, facts(twice, unit={"unit_file_state": "disabled"})).warnings
     assert any("will not start at boot" in warning for warning in warnings)
     assert any("stands 2 times" in warning for warning in warnings)
+
+
+COMMAND = '\n[[step]]\nuses = "host.command"\ncommand = "curl --token {{ secret }} localhost"\n'
+SECRET = 'secret = { type = "str", default = "" }\n'
+
+
+def test_a_command_is_carried_out_as_it_was_written_and_shown_without_its_secret() -> None:
+    redactor = Redactor()
+    redactor.learn("s3cr3t-word-1")
+    plan = made(HEAD + SECRET + COMMAND + "mutates = false\n", redactor=redactor, secret="s3cr3t-word-1")
+    assert plan.steps[0].fields["command"] == "curl --token s3cr3t-word-1 localhost"
+
+
+def test_a_command_that_a_rollback_would_leave_is_named() -> None:
+    (said,) = made(HEAD + COMMAND.replace("{{ secret }}", "x")).warnings
+    assert "'curl --token x localhost' has no undo" in said
+    assert said.startswith("extend_context.toml:") or ".toml:" in said
+    assert made(HEAD + COMMAND.replace("{{ secret }}", "x") + 'undo = "true"\n').warnings == ()
+    assert made(HEAD.replace('"rollback"', '"stop"') + COMMAND.replace("{{ secret }}", "x")).warnings == ()

@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
-from console.errors import InvalidFileError, StalePlanError, StateError
+from console.errors import InvalidFileError, RefusedError, StalePlanError, StateError
+from console.planning import policy
 from console.planning.saved import SavedPlan, check_fresh, load_plan, save_plan, unused
+from console.runs.directory import RunDirectory
 from console.schema.facts import Facts
 from console.schema.hosts import Inventory, load_inventory
-from console.schema.plan import Plan
+from console.schema.plan import Plan, PlannedStep
 from console.schema.runbook import parse_runbook
 from console.secrets import Redactor
 from tests.fakes import FRAGMENT, NEW, UNIT, FakeRemote, facts, host, plan, sha256, target, unit_file
@@ -124,10 +126,18 @@ def test_a_reboot_is_not_told_as_a_restart_too() -> None:
     assert "started again" not in caught.value.message
 
 
-def used_by(state: Path, run: str, text: str) -> None:
+CHANGED = (
+    '{"v":1,"seq":1,"type":"change.intended","step":"r","kind":"reload",'
+    '"change":{"kind":"reload","id":"c1","step":"r","unit":"chat.service"}}\n'
+)
+REFUSED = '{"v":1,"seq":1,"type":"step.finished","step":"lock","uses":"lock","outcome":"refused"}\n'
+
+
+def used_by(state: Path, run: str, text: str, events: str = CHANGED) -> None:
     folder = state / "console" / "runs" / run
     folder.mkdir(parents=True)
     (folder / "plan.json").write_text(text)
+    (folder / "events.jsonl").write_text(events)
 
 
 def saved_as(tmp_path: Path, plan_id: str) -> SavedPlan:
@@ -148,3 +158,43 @@ def test_a_plan_is_used_once(tmp_path: Path) -> None:
 def test_a_plan_without_an_id_matches_no_run(tmp_path: Path) -> None:
     used_by(tmp_path / "state", "R1", json.dumps({"plan_id": ""}))
     unused(saved_as(tmp_path, ""), {"XDG_STATE_HOME": str(tmp_path / "state")})
+
+
+def test_a_plan_that_changed_nothing_may_be_tried_again(tmp_path: Path) -> None:
+    """After a no, a lock held by somebody else, or a host that did not answer."""
+    used_by(tmp_path / "state", "R1", json.dumps({"plan_id": "P1"}), REFUSED)
+    unused(saved_as(tmp_path, "P1"), {"XDG_STATE_HOME": str(tmp_path / "state")})
+
+
+def test_a_plan_that_is_being_carried_out_is_used(tmp_path: Path) -> None:
+    used_by(tmp_path / "state", "R1", json.dumps({"plan_id": "P1"}), REFUSED)
+    with RunDirectory(tmp_path / "state" / "console" / "runs" / "R1") as directory:
+        directory.take()
+        with pytest.raises(StalePlanError, match="being carried out by run R1"):
+            unused(saved_as(tmp_path, "P1"), {"XDG_STATE_HOME": str(tmp_path / "state")})
+
+
+def test_how_a_host_is_protected_is_the_inventory_s_word_of_now(tmp_path: Path) -> None:
+    saved = load_plan(keep(tmp_path))
+    assert [at.host.protected for at in saved.targets_now(None)] == [False]
+    protected = target(protected=True).host
+    assert [at.host.protected for at in saved.targets_now(Inventory(schema=1, hosts={"node7": protected}))] == [True]
+    assert [at.host.protected for at in saved.targets_now(Inventory(schema=1, hosts={"node8": protected}))] == [False]
+
+
+def test_a_file_of_plans_holds_no_secret(tmp_path: Path) -> None:
+    redactor = Redactor()
+    redactor.learn("s3cr3t-word-1")
+    look = PlannedStep(
+        id="look",
+        index=1,
+        uses="host.command",
+        title="look",
+        on_failure="stop",
+        fields={"command": "curl s3cr3t-word-1", "mutates": False},
+    )
+    save_plan(tmp_path / "p.json", RUNBOOK, inventory(tmp_path), [made(steps=(look,))], "P1", redactor)
+    assert "s3cr3t-word-1" not in (tmp_path / "p.json").read_text()
+    (kept,) = load_plan(tmp_path / "p.json").file.plans
+    with pytest.raises(RefusedError, match="masked where it was kept"):
+        policy.whole(kept)

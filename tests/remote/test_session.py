@@ -242,3 +242,23 @@ def test_nothing_outside_remote_imports_asyncssh() -> None:
         if any(line.startswith(("import asyncssh", "from asyncssh")) for line in path.read_text().splitlines())
     }
     assert users <= {"remote", "lab"}
+
+
+async def test_a_sudo_that_is_refused_inside_a_command_is_the_command_s_own_failure(remote: Remote) -> None:
+    """The command ran, and may have done half of its work: nobody says that nothing happened."""
+    text = b64("echo half >&2; echo 'sudo: a password is required' >&2; exit 1")
+    output = await remote.act("act_command.sh", text, "")
+    assert (output.exit_status, "half" in output.complaint) == (1, True)
+
+
+async def test_what_a_dead_run_sent_is_found_by_its_name_and_waited_for(connect: Connect) -> None:
+    first, second = await connect(), await connect()
+    hold = await first.hold_lock("R1", {})
+    sent = asyncio.ensure_future(first.act("act_command.sh", b64("sleep 1.5"), "", lock="R1"))
+    await asyncio.sleep(0.5)
+    assert "still runs: process" in await second.until_over("R1", patience_s=0.0)
+    assert await second.until_over("R2", patience_s=0.0) == ""
+    await sent
+    assert "still holds the lock" in await second.until_over("R1", patience_s=0.0)
+    await hold.release()
+    assert await second.until_over("R1", patience_s=5.0) == ""

@@ -1,0 +1,122 @@
+"""A whole run says how it ended, whatever one of its targets, the disk or a bug of ours does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from console.errors import NotServedError, StateError
+from console.runner import finish, run
+from console.runner.context import RunContext
+from console.runner.target_run import TargetRun
+from console.runs.state import RunState
+from console.schema.events import RecordSaved, RunFinished, TargetFinished
+from console.schema.runbook import parse_runbook
+from tests.fakes import Told, context, target, target_run
+from tests.runner.job import FILE, RELOAD, RESTART, Host, Looks, job, raises
+
+MAIN = (FILE, RELOAD, RESTART, "service.wait_ready", "service.verify")
+TABLE: dict[str, Any] = {"schema": 1, "name": "extend-context", "step": [{"uses": "service.restart"}]}
+
+
+@pytest.fixture
+def looks(monkeypatch: pytest.MonkeyPatch) -> Looks:
+    looks = Looks()
+    looks.install(monkeypatch)
+    return looks
+
+
+class Fleet:
+    """Targets of one run; `told` hears all of it."""
+
+    def __init__(self, folder: Path, *names: str, **options: Any) -> None:
+        self.told, self.state = Told(), RunState()
+        self.context: RunContext = context(folder, self.told, **options)
+        self.context.log.subscribe(self.state.apply)
+        self.hosts = {name: Host() for name in names}
+        self.runs = [self._run(name) for name in names]
+
+    def _run(self, name: str) -> TargetRun:
+        at = target().model_copy(update={"host_name": name})
+        host = self.hosts[name]
+        host.target = at
+        return target_run(self.context, host, job(*MAIN, target=at), at)
+
+    async def go(self, *, at_once: bool = True, keep_plan: Any = lambda _runs: None) -> run.RunResult:
+        runbook = parse_runbook("", TABLE | ({"waves": ["100%"]} if at_once else {}), "b.toml")
+        return await run.execute(self.context, self.state, runbook, self.runs, {}, None, keep_plan)
+
+    def finished(self) -> RunFinished:
+        (event,) = self.told.of(RunFinished)
+        assert self.told.events[-1] is event
+        return event
+
+
+async def test_what_one_target_raises_ends_no_other(
+    tmp_path: Path, looks: Looks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fleet = Fleet(tmp_path, "n1", "n2")
+    whole = finish.finish
+
+    async def broken(of: TargetRun, *more: Any) -> Any:
+        if of.target.host_name == "n1":
+            raise ZeroDivisionError("by zero")
+        return await whole(of, *more)
+
+    monkeypatch.setattr(finish, "finish", broken)
+    result = await fleet.go()
+    assert fleet.finished().outcomes == {"n1/chat": "verified", "n2/chat": "verified"}
+    assert "ZeroDivisionError" in fleet.finished().message
+    assert [event.target for event in fleet.told.of(RecordSaved)] == ["n2/chat"]
+    assert result.exit_code == 1
+
+
+async def test_a_record_that_cannot_be_made_frees_the_host_all_the_same(
+    tmp_path: Path, looks: Looks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_more: Any) -> Any:
+        raise KeyError("facts")
+
+    monkeypatch.setattr("console.runner.keep.build_record", broken)
+    fleet = Fleet(tmp_path, "n1")
+    await fleet.go()
+    assert "the record could not be kept" in fleet.finished().message
+    assert (fleet.hosts["n1"].holds[-1].released, fleet.hosts["n1"].closed) == (1, 1)
+
+
+async def test_a_plan_that_cannot_be_kept_changes_nothing_and_is_said(tmp_path: Path, looks: Looks) -> None:
+    fleet = Fleet(tmp_path, "n1")
+
+    def full(_runs: Sequence[TargetRun]) -> None:
+        raise StateError("cannot write: No space left on device")
+
+    result = await fleet.go(keep_plan=full)
+    assert "No space left" in fleet.finished().message
+    assert result.exit_code == 1
+    assert "act_replace.sh" not in fleet.hosts["n1"].scripts()
+    assert fleet.hosts["n1"].closed == 1
+
+
+async def test_targets_whose_turn_never_came_are_not_started_for_every_reader(tmp_path: Path, looks: Looks) -> None:
+    looks.verify = [raises(NotServedError("no"))]
+    fleet = Fleet(tmp_path, "n1", "n2")
+    result = await fleet.go(at_once=False)
+    assert result.outcomes == {"n1/chat": "rolled-back", "n2/chat": "not-started"}
+    assert fleet.state.outcome("n2/chat").value == "not-started"
+    assert [event.target for event in fleet.told.of(TargetFinished)] == ["n1/chat"]
+    assert [event.target for event in fleet.told.of(RecordSaved)] == ["n1/chat"]
+
+
+async def test_a_stop_of_a_wave_stops_every_target_of_it(tmp_path: Path, looks: Looks) -> None:
+    fleet = Fleet(tmp_path, "n1", "n2")
+
+    def stop(_io: object) -> None:
+        if not fleet.context.abort.count:
+            fleet.context.abort.request("SIGINT", "rollback")
+
+    looks.wait = [stop]
+    result = await fleet.go()
+    assert set(result.outcomes.values()) == {"rolled-back"}

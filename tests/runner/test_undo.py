@@ -1,0 +1,114 @@
+"""Putting back goes as far as it can, never raises, and says what of ours is left."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from console.errors import AuthenticationError, NotServedError, RefusedError, StepFailedError
+from console.remote.scripts import Output
+from console.schema.events import ChangeUndoing, ChangeUndone, StepFinished, UndoFinished, UndoStarted
+from console.schema.outcome import Outcome
+from tests.fakes import FRAGMENT, UNIT, context
+from tests.runner.job import FILE, RELOAD, RESTART, Host, Looks, carried_out, command, job, raises
+
+MAIN = (FILE, RELOAD, RESTART, "service.wait_ready", "service.verify")
+NOT_SERVED = NotServedError("the pool is too small")
+
+
+@pytest.fixture
+def looks(monkeypatch: pytest.MonkeyPatch) -> Looks:
+    looks = Looks(verify=[raises(NOT_SERVED)])
+    looks.install(monkeypatch)
+    return looks
+
+
+async def test_the_old_state_comes_back_and_is_proven(tmp_path: Path, looks: Looks) -> None:
+    host = Host()
+    _, state, told = await carried_out(context(tmp_path), host, job(*MAIN))
+    assert host.files[FRAGMENT] == UNIT.encode()
+    assert host.scripts().count("act_restart.sh") == 2
+    assert state.outcome("node7/chat") is Outcome.ROLLED_BACK
+    assert [event.change.id for event in told.of(ChangeUndone)] == ["c1", "c2", "c3"]
+
+
+async def test_each_way_back_is_on_disk_before_it_is_gone(tmp_path: Path, looks: Looks) -> None:
+    _, _, told = await carried_out(context(tmp_path), Host(), job(*MAIN))
+    said = [(type(e), e.change.id) for e in told.events if isinstance(e, ChangeUndoing | ChangeUndone)]
+    assert said == [(kind, name) for name in ("c1", "c2", "c3") for kind in (ChangeUndoing, ChangeUndone)]
+
+
+async def test_a_command_without_a_way_back_keeps_no_file_and_no_service_from_being_put_back(
+    tmp_path: Path, looks: Looks
+) -> None:
+    host = Host()
+    planned = job(FILE, RELOAD, command(), RESTART, "service.wait_ready", "service.verify")
+    _, state, told = await carried_out(context(tmp_path), host, planned)
+    assert host.files[FRAGMENT] == UNIT.encode()
+    assert host.scripts().count("act_restart.sh") == 2
+    (end,) = told.of(UndoFinished)
+    assert not end.proven
+    assert "nvidia-smi -pl 400" in end.message
+    assert "files and service are back" in end.message
+    assert state.outcome("node7/chat") is Outcome.ROLLBACK_FAILED
+
+
+async def test_a_way_back_that_fails_is_named_and_the_rest_goes_on(tmp_path: Path, looks: Looks) -> None:
+    host = Host(answers={"act_command.sh": [Output(0), Output(3, stderr=b"no such limit")]})
+    planned = job(FILE, RELOAD, command(undo="nvidia-smi -pl 700"), RESTART, "service.wait_ready", "service.verify")
+    _, _, told = await carried_out(context(tmp_path), host, planned)
+    assert host.files[FRAGMENT] == UNIT.encode()
+    assert "no such limit" in told.of(UndoFinished)[0].message
+
+
+async def test_a_command_with_a_way_back_leaves_nothing(tmp_path: Path, looks: Looks) -> None:
+    planned = job(command(undo="nvidia-smi -pl 700"), RESTART, "service.wait_ready", "service.verify")
+    _, state, _ = await carried_out(context(tmp_path), Host(), planned)
+    assert state.outcome("node7/chat") is Outcome.ROLLED_BACK
+
+
+async def test_a_bug_of_ours_on_the_way_back_is_an_end_and_no_exception(tmp_path: Path, looks: Looks) -> None:
+    looks.wait = [lambda _io: None, raises(ZeroDivisionError("by zero"))]
+    _, state, told = await carried_out(context(tmp_path), Host(), job(*MAIN))
+    (end,) = told.of(UndoFinished)
+    assert (end.proven, "ZeroDivisionError" in end.message) == (False, True)
+    assert state.outcome("node7/chat") is Outcome.ROLLBACK_FAILED
+
+
+async def test_a_host_that_lets_nobody_in_any_more_is_left_as_it_is(tmp_path: Path, looks: Looks) -> None:
+    looks.wait = [raises(AuthenticationError("the key is not accepted any more"))]
+    host = Host()
+    _, state, told = await carried_out(context(tmp_path), host, job(*MAIN))
+    assert told.of(UndoStarted) == []
+    assert state.outcome("node7/chat") is Outcome.APPLIED_UNVERIFIED
+
+
+async def test_a_lock_that_cannot_be_taken_again_begins_no_way_back(tmp_path: Path, looks: Looks) -> None:
+    host = Host()
+
+    def lose(_io: object) -> None:
+        host.holds[-1].lost.set()
+        host.answers["act_lock.sh"] = RefusedError("the lock cannot be taken: sudo: a password is required")
+
+    looks.wait = [lose]
+    _, state, told = await carried_out(context(tmp_path), host, job(*MAIN))
+    assert told.of(UndoStarted) == []
+    assert "nothing was put back" in told.of(StepFinished)[-1].message
+    assert state.outcome("node7/chat") is Outcome.APPLIED_UNVERIFIED
+
+
+async def test_after_the_proof_nothing_is_rolled_back(tmp_path: Path, looks: Looks) -> None:
+    looks.verify = []
+    host = Host(answers={"act_command.sh": [Output(0), Output(1, stderr=b"no")]})
+    planned = job(*MAIN, command("first"), command("second", change_id="k2"))
+    _, state, told = await carried_out(context(tmp_path), host, planned)
+    assert told.of(UndoStarted) == []
+    assert host.files[FRAGMENT] != UNIT.encode()
+    assert state.outcome("node7/chat") is Outcome.APPLIED_UNVERIFIED
+
+
+async def test_a_refused_step_error_is_kept(tmp_path: Path, looks: Looks) -> None:
+    looks.verify = [raises(StepFailedError("odd"))]
+    run, _, _ = await carried_out(context(tmp_path), Host(), job(*MAIN, on_failure="stop"))
+    assert run.message == "odd"
