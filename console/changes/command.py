@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 
 from console.changes.base import Made, Seen
-from console.errors import StepFailedError
+from console.errors import RefusedError, StepFailedError
 from console.remote.session import Reader, Remote
 from console.schema.change import CommandChange
 from console.secrets import MASK
@@ -23,22 +23,23 @@ async def make(change: CommandChange, remote: Remote, run: str) -> Made:
 
 
 async def undo(change: CommandChange, remote: Remote, run: str) -> Made:
-    """Run the undo command. Raises StepFailedError when there is none, or none that is whole."""
+    """Run the undo command. Raises StepFailedError when there is none, RefusedError when it is not whole."""
     if not change.undo:
         raise StepFailedError(
             f"the command {one_line(change.command, 80)!r} has no undo: what it did is still there",
             where=remote.target.name,
         )
-    if MASK in change.undo:
-        raise StepFailedError(
-            f"the undo command {one_line(change.undo, 80)!r} holds a secret that was masked where it was kept",
-            where=remote.target.name,
-            hint="run it by hand",
-        )
     return await _run(change.undo, change, remote, run)
 
 
 async def _run(command: str, change: CommandChange, remote: Remote, run: str) -> Made:
+    if MASK in command:
+        # Refused, not failed: nothing of it ran.
+        raise RefusedError(
+            f"the command {one_line(command, 80)!r} holds a secret that was masked where it was kept",
+            where=remote.target.name,
+            hint="run it by hand",
+        )
     encoded = base64.b64encode(command.encode()).decode()
     output = await remote.act(
         "act_command.sh", encoded, "yes" if change.sudo else "", lock=run, timeout_s=change.timeout_s

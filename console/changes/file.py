@@ -34,11 +34,6 @@ async def make(change: FileChange, remote: Remote, run: str) -> Made:
     return await _replace(change, remote, run)
 
 
-async def undo(change: FileChange, remote: Remote, run: str) -> Made:
-    """Put the bytes back. Raises ForeignEditError, with nothing written, when the file is not as the change left it."""
-    return await _replace(inverted(change), remote, run)
-
-
 def inverted(change: FileChange) -> FileChange:
     """The change that leads back."""
     return change.model_copy(

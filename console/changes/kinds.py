@@ -31,19 +31,8 @@ async def make(change: Change, remote: Remote, run: str) -> Made:
     return await restart.make(change, remote, run)
 
 
-async def undo(change: Change, remote: Remote, run: str) -> Made:
-    """Undo the change, in the name of the run that holds the lock."""
-    if isinstance(change, FileChange):
-        return await file.undo(change, remote, run)
-    if isinstance(change, ReloadChange):
-        return await reload.undo(change, remote, run)
-    if isinstance(change, CommandChange):
-        return await command.undo(change, remote, run)
-    return await restart.undo(change, remote, run)
-
-
 async def inverse(change: Change, reader: Reader) -> Change | None:
-    """The change that leads back, from the host as it is; None where only the undo of that kind knows the way."""
+    """The change that leads back, from the host as it is; None for a command, which has an undo of its own."""
     if isinstance(change, CommandChange):
         return None
     if isinstance(change, FileChange):

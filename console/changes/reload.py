@@ -28,7 +28,3 @@ async def make(change: ReloadChange, remote: Remote, run: str) -> Made:
     if state.load_state not in ("loaded", ""):
         raise StepFailedError(f"systemd cannot load {change.unit} now ({state.load_state})", where=remote.target.name)
     return Made(after={"load_state": state.load_state}, message="systemd read the unit files again")
-
-
-async def undo(change: ReloadChange, remote: Remote, run: str) -> Made:
-    return await make(change, remote, run)

@@ -54,12 +54,6 @@ async def make(change: RestartChange, remote: Remote, run: str) -> Made:
     return Made({"invocation": output.text("ended").strip()}, message="restart queued")
 
 
-async def undo(change: RestartChange, remote: Remote, run: str) -> Made:
-    """A restart is undone by another one, from whatever runs now."""
-    state = await unit_state(remote, change.unit)
-    return await make(from_now(change, state), remote, run)
-
-
 def from_now(change: RestartChange, state: UnitState) -> RestartChange:
     """The same restart, from whatever runs now.
 

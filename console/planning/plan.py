@@ -46,7 +46,6 @@ class Draft:
     settings: list[SettingChange] = field(default_factory=list)
     unchanged: list[SettingChange] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
-    restart_planned: bool = False
 
     def next_id(self) -> str:
         return f"c{len(self.changes) + len(self.open_edits) + 1}"
@@ -197,10 +196,8 @@ def _propose(
         step_id=step_id,
         change_id=draft.next_id(),
         timeout_s=timeout_s,
-        edited=bool(draft.open_edits or draft.edits),
         reload_due=draft.reload_due,
         restart_due=draft.restart_due,
-        restart_planned=draft.restart_planned,
         on_warning=draft.warnings.append,
     )
     skipped = ""
@@ -220,7 +217,6 @@ def _propose(
                 draft.reload_due = False
             elif isinstance(proposal, RestartChange):
                 draft.restart_due = False
-                draft.restart_planned = True
     return skipped, made
 
 

@@ -83,11 +83,6 @@ class Repository:
         self._push(branch)
         return sha
 
-    def has(self, record: Record) -> bool:
-        """Whether the record's path is in HEAD. Raises CommitError when the repository cannot be read."""
-        self.open()
-        return self._sha_of(str(folder_of(record))) is not None
-
     def unpushed(self) -> int | None:
         """How many commits the upstream does not have; None without an upstream."""
         self.open()

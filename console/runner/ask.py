@@ -64,7 +64,7 @@ class Desk:
 
     async def put(self, question: Question) -> str:
         async with self.turn:
-            self._emit(
+            self.emit(
                 QuestionAsked(
                     target=question.target,
                     question=question.id,
@@ -85,8 +85,5 @@ class Desk:
                 self.pending = None
             if answer not in question.choices:
                 answer = question.default
-            self._emit(QuestionAnswered(target=question.target, question=question.id, answer=answer, by=by))
+            self.emit(QuestionAnswered(target=question.target, question=question.id, answer=answer, by=by))
             return answer
-
-    def _emit(self, event: Event) -> None:
-        self.emit(event)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from console.changes import command, kinds
 from console.changes.base import Made
-from console.errors import AbortedError, ConsoleError, InternalError, StepFailedError, SudoError
+from console.errors import AbortedError, ConsoleError, InternalError, RefusedError, StepFailedError, SudoError
 from console.runner import describe
 from console.runner.carry import carry, reach
 from console.schema.change import Change, CommandChange, FileChange, ReloadChange, RestartChange
@@ -88,7 +88,7 @@ async def _undo_command(run: TargetRun, change: CommandChange) -> list[str]:
     """A command without a way back, or whose way back fails, keeps no file and no service from being put back."""
     try:
         await _undo(run, change)
-    except (StepFailedError, SudoError) as error:
+    except (StepFailedError, RefusedError, SudoError) as error:
         return [f"what {one_line(change.command, 80)!r} did ({error.message})"]
     return []
 

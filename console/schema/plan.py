@@ -70,7 +70,6 @@ class Activation(Frozen):
     words_added: tuple[str, ...] = ()
     words_removed: tuple[str, ...] = ()
     environment: tuple[str, ...] = ()
-    files: tuple[str, ...] = ()
     reason: str = ""  # why it could not be seen
 
     @property

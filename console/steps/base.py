@@ -36,11 +36,8 @@ class Look:
     step_id: str
     change_id: str
     timeout_s: float | None = None
-    edited: bool = False
     reload_due: bool = False
     restart_due: bool = False
-    restart_planned: bool = False
-    nothing_to_do: bool = False
     on_warning: Callable[[str], None] = lambda _text: None
 
 
@@ -80,7 +77,6 @@ class StepIO:
     old_limit_tokens: int | None = None
     seen: Watch | None = None  # the last state a wait saw
     invocation: str = ""  # the start that a wait followed
-    after: Facts | None = None
     extended_s: Callable[[], float] = lambda: 0.0
     regained: Callable[[], Awaitable[None]] | None = None  # called when a lost connection is back
 

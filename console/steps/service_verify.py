@@ -48,7 +48,6 @@ class ServiceVerify(Step):
 
     async def run(self, io: StepIO) -> StepResult:
         facts = await collect(io.reader, io.engine, patience_s=PATIENCE_S)
-        io.after = facts
         # The process's environment is nobody's business in a record.
         shown = facts.model_dump(mode="json", exclude={"process": {"environment"}})
         io.emit(FactsRead(target=facts.target, when="after", facts=shown))

@@ -58,7 +58,7 @@ async def test_made_and_undone_the_bytes_are_what_they_were() -> None:
     assert remote.files[FRAGMENT] == AFTER
     assert (made.before, made.after, made.already) == ({"sha256": sha256(BEFORE)}, {"sha256": sha256(AFTER)}, False)
     assert made.message == "context_length 32768 -> 200000"
-    back = await kinds.undo(change(), remote, RUN)
+    back = await kinds.make(file.inverted(change()), remote, RUN)
     assert remote.files[FRAGMENT] == BEFORE
     assert (back.before, back.after) == ({"sha256": sha256(AFTER)}, {"sha256": sha256(BEFORE)})
     assert back.message.startswith("put back: ")
@@ -85,16 +85,16 @@ async def test_what_is_so_already_is_not_written_again() -> None:
     made = await kinds.make(change(), remote, RUN)
     assert made.already
     assert remote.scripts() == ["look_files.sh"]
-    back = await kinds.undo(change(), host(BEFORE), RUN)
+    back = await kinds.make(file.inverted(change()), host(BEFORE), RUN)
     assert back.already
 
 
 @pytest.mark.parametrize("content", [FOREIGN, None], ids=["edited", "gone"])
 async def test_somebody_elses_edit_is_left_alone(content: bytes | None) -> None:
-    for act in (kinds.make, kinds.undo):
+    for way in (change(), file.inverted(change())):
         remote = host(content)
         with pytest.raises(ForeignEditError) as caught:
-            await act(change(), remote, RUN)
+            await kinds.make(way, remote, RUN)
         assert caught.value.exit_code == 8
         assert remote.scripts() == ["look_files.sh"]
         assert remote.files.get(FRAGMENT) == content

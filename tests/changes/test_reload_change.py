@@ -28,7 +28,8 @@ async def test_it_is_made_and_looked_at() -> None:
 
 async def test_undoing_is_reloading_again() -> None:
     remote = FakeRemote()
-    await kinds.undo(RELOAD, remote, RUN)
+    assert await kinds.inverse(RELOAD, remote) is RELOAD
+    await kinds.make(RELOAD, remote, RUN)
     assert remote.scripts() == ["act_reload.sh", "look_unit.sh"]
 
 

@@ -116,7 +116,9 @@ async def test_a_restart_that_systemd_refuses() -> None:
 @pytest.mark.parametrize("active", ["active", "failed", "activating"])
 async def test_undoing_is_another_restart_from_whatever_runs_now_whatever_failed_before(active: str) -> None:
     remote = FakeRemote(unit=state(invocation_id=NEW, n_restarts=2, active_state=active))
-    await kinds.undo(change(), remote, RUN)
+    back = await kinds.inverse(change(), remote)
+    assert back is not None
+    await kinds.make(back, remote, RUN)
     assert remote.told == [
         ("look_unit.sh", ("chat.service",)),
         ("act_restart.sh", ("chat.service", "yes", NEW, "2")),
