@@ -27,6 +27,8 @@ def commands(
             return (f"console facts {target.name}", f"console rollback {undone}", by_hand)
         case Outcome.APPLIED_UNVERIFIED | Outcome.UNKNOWN if purpose != "rollback":
             return (f"console resume {run}", f"console rollback {undone}", *look)
+        case Outcome.ROLLBACK_FAILED if purpose != "rollback":
+            return (f"console rollback {undone}", *look)
         case Outcome.APPLIED_UNVERIFIED | Outcome.UNKNOWN | Outcome.ROLLBACK_FAILED:
             return (f"console resume {run}", *look)
         case Outcome.ROLLED_BACK | Outcome.FAILED_UNCHANGED | Outcome.ABORTED_UNCHANGED:
