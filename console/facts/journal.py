@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Iterator
@@ -62,23 +63,24 @@ def parse_journal(output: bytes, redactor: Redactor, engine: Engine) -> Journal:
         for text in _texts(entry.get("MESSAGE")):
             read = engine.read_log(text)
             shown = redactor.text(clean(text))[:LONGEST_LINE]
-            lines.append(JournalLine(shown, at, invocation, cursor, _masked(read, redactor)))
+            lines.append(JournalLine(shown, at, invocation, cursor, _masked(read, text, shown, redactor)))
     return Journal(tuple(lines), cursor, "\n".join(complaints)[:LONGEST_LINE])
 
 
-def _masked(read: LogLine | None, redactor: Redactor) -> LogLine | None:
+def _masked(read: LogLine | None, text: str, shown: str, redactor: Redactor) -> LogLine | None:
+    """What was read of `text`, masked; `shown` is the whole of it, masked already."""
     if read is None:
         return None
     values = {name: redactor.text(value) if isinstance(value, str) else value for name, value in read.values.items()}
-    return LogLine(
-        read.kind, redactor.text(clean(read.text)), values, read.done, read.total, read.cause, read.certainty
-    )
+    said = shown if read.text == text else redactor.text(clean(read.text))
+    return LogLine(read.kind, said, values, read.done, read.total, read.cause, read.certainty)
 
 
 def _texts(message: object) -> Iterator[str]:
     """The lines of a MESSAGE: text, an array of bytes where it is not UTF-8, or several where the field is repeated."""
-    if isinstance(message, list) and all(isinstance(item, int) and 0 <= item < 256 for item in message):
-        message = decode(bytes(message))
+    if isinstance(message, list):
+        with contextlib.suppress(TypeError, ValueError):
+            message = decode(bytes(message))
     if isinstance(message, list):
         for item in message:
             yield from _texts(item)

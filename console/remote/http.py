@@ -6,10 +6,10 @@ import contextlib
 import json
 import socket
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import asyncssh
-import httpx
 
 from console.clock import Clock
 from console.engines.base import Reply, Request
@@ -18,6 +18,9 @@ from console.remote.link import Link
 from console.schema.hosts import Service
 from console.secrets import Redactor
 from console.untrusted import one_line
+
+if TYPE_CHECKING:
+    import httpx
 
 # Server infos of large engines are some 100 kB; a generation's reply a few.
 BODY_LIMIT = 16 * 1024 * 1024
@@ -55,6 +58,8 @@ class Forward:
 
     async def send(self, request: Request) -> Reply:
         """Send it and read the whole reply, or why there is none. Raises ConnectError without a connection."""
+        import httpx  # a quarter of a second, better spent when the host is busy answering than before it is asked
+
         connection = await self._link.connection()
         if self._generation != self._link.generation:
             await self.aclose()
@@ -90,9 +95,13 @@ class Forward:
 
     async def _open(self, connection: asyncssh.SSHClientConnection) -> httpx.AsyncClient:
         if self._client is None:
+            import httpx
+
             self._listener = await connection.forward_local_port("127.0.0.1", 0, self._host, self._port)
             # No connection is kept: one that a restarted engine has closed would fail the next request.
             transport = httpx.AsyncHTTPTransport(
+                # Reading the machine's certificates takes its time, and plain HTTP has no use for them.
+                verify=self._scheme == "https",
                 limits=httpx.Limits(max_keepalive_connections=0),
                 socket_options=[(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)],
             )

@@ -9,10 +9,10 @@ set -f
 section host
 printf 'hostname=%s\n' "$(uname -n)"
 printf 'kernel=%s\n' "$(uname -r)"
-printf 'boot_id=%s\n' "$(cat /proc/sys/kernel/random/boot_id 2>/dev/null)"
+printf 'boot_id=%s\n' "$(first_line /proc/sys/kernel/random/boot_id)"
 printf 'os=%s\n' "$(sed -n 's/^PRETTY_NAME=//p' /etc/os-release 2>/dev/null | tr -d '"')"
 printf 'now=%s\n' "$(date -u +%Y-%m-%dT%H:%M:%S.%3NZ)"
-printf 'uptime=%s\n' "$(cat /proc/uptime 2>/dev/null)"
+printf 'uptime=%s\n' "$(first_line /proc/uptime)"
 printf 'login=%s\n' "$(id -un)"
 printf 'uid=%s\n' "$console_uid"
 if [ "$console_uid" = 0 ]; then
@@ -85,7 +85,7 @@ while IFS= read -r line; do
     *) describe_file environment "$path" ;;
   esac
 done <<LIST
-$(unit_property EnvironmentFiles)
+$(unit_properties EnvironmentFiles)
 LIST
 # A wrapper is the command itself where that is a script, or the script a shell is given.
 while IFS= read -r line; do

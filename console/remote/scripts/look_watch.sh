@@ -11,8 +11,10 @@ invocation=$(unit_property InvocationID)
 main_pid=$(unit_property MainPID)
 
 section host
-printf 'boot_id=%s\n' "$(cat /proc/sys/kernel/random/boot_id 2>/dev/null)"
-printf 'now=%s\n' "$(date +%s.%3N)"
+printf 'boot_id=%s\n' "$(first_line /proc/sys/kernel/random/boot_id)"
+case $cursor in
+  '' | @*) printf 'now=%s\n' "$(date +%s.%3N)" ;;
+esac
 
 section journal
 # By unit and not by invocation: in a crash loop the lines that say why belong to the invocation before.

@@ -114,30 +114,67 @@ describe_file() {
   fi
 }
 
-# The value of one property out of the text in $unit_show.
+# The first line of a file, without a program.
+first_line() {
+  first=
+  if [ -r "$1" ]; then
+    IFS= read -r first <"$1"
+  fi
+  printf '%s\n' "$first"
+}
+
+# The value of one property out of the text in $unit_show. Without a program: they are asked for again and again.
 unit_property() {
+  property_rest="
+$unit_show"
+  case $property_rest in
+    *"
+$1="*) ;;
+    *) return 0 ;;
+  esac
+  property_rest=${property_rest#*"
+$1="}
+  printf '%s\n' "${property_rest%%"
+"*}"
+}
+
+# The values of a property that systemd shows on several lines.
+unit_properties() {
   printf '%s\n' "$unit_show" | sed -n "s/^$1=//p"
 }
 
 # journalctl with the rights it takes to see a system unit's lines.
 journal() {
-  case " $(id -Gn) " in
-    *' root '* | *' systemd-journal '* | *' adm '* | *' wheel '*) journalctl --no-pager --quiet "$@" ;;
-    *) root journalctl --no-pager --quiet "$@" ;;
-  esac
+  if [ "$console_uid" != 0 ]; then
+    case " $(id -Gn) " in
+      *' root '* | *' systemd-journal '* | *' adm '* | *' wheel '*) ;;
+      *)
+        root journalctl --no-pager --quiet "$@"
+        return
+        ;;
+    esac
+  fi
+  journalctl --no-pager --quiet "$@"
 }
 
 # Inodes of the sockets that listen on a TCP port.
 listening_inodes() {
-  cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | awk -v port="$(printf '%04X' "$1")" '
-    $4 == "0A" && substr($2, length($2) - 3) == port { printf "%s ", $10 }'
+  listening_files=
+  for listening_file in /proc/net/tcp /proc/net/tcp6; do
+    if [ -r "$listening_file" ]; then
+      listening_files="$listening_files $listening_file"
+    fi
+  done
+  # shellcheck disable=SC2086 # a list of files
+  awk -v port="$(printf '%04X' "$1")" '
+    $4 == "0A" && substr($2, length($2) - 3) == port { printf "%s ", $10 }' /dev/null $listening_files
 }
 
 # Processes of a unit: its control group's, or the main process and its descendants where there is no such group.
 unit_processes() {
   for unit_tree in /sys/fs/cgroup /sys/fs/cgroup/systemd /sys/fs/cgroup/unified; do
     if [ -n "$1" ] && [ "$1" != / ] && [ -e "$unit_tree$1/cgroup.procs" ]; then
-      find "$unit_tree$1" -name cgroup.procs -exec cat {} + 2>/dev/null | tr '\n' ' '
+      find "$unit_tree$1" -name cgroup.procs -exec cat {} + 2>/dev/null
       return 0
     fi
   done
