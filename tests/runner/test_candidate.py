@@ -9,8 +9,9 @@ import pytest
 from console.errors import RefusedError
 from console.remote.scripts import Output
 from console.runner.candidate import check
+from console.schema.change import FileChange
 from console.schema.facts import Facts
-from console.schema.plan import FileEdit, Plan
+from console.schema.plan import Plan
 from console.schema.splice import Splice
 from tests.fakes import DROPIN, FRAGMENT, RUN, UNIT, FakeRemote, facts, plan
 
@@ -19,10 +20,19 @@ OLD_COMPLAINT = f"{FOLDER}/verify/chat.service:5: Unknown key name 'Foo' in sect
 NEW_COMPLAINT = "chat.service: Command /opt/engine/bin/pythom is not executable: No such file or directory"
 
 
-def edit(path: str = FRAGMENT, text: str = UNIT, word: bytes = b"32768", new: bytes = b"200000") -> FileEdit:
+def edit(path: str = FRAGMENT, text: str = UNIT, word: bytes = b"32768", new: bytes = b"200000") -> FileChange:
     splice = Splice(start=text.encode().index(word), old=word, new=new)
-    return FileEdit(
-        path=path, real_path=path, splices=(splice,), sha256_before="", sha256_after="", diff="", steps=(), change="c1"
+    return FileChange(
+        id="c1",
+        step="set",
+        path=path,
+        real_path=path,
+        splices=(splice,),
+        sha256_before="",
+        sha256_after="",
+        mode=0o644,
+        uid=0,
+        gid=0,
     )
 
 
@@ -32,7 +42,7 @@ def complains(*lines: str) -> Output:
 
 async def checked(*answers: Output, made: Plan | None = None, seen: Facts | None = None) -> FakeRemote:
     remote = FakeRemote(answers={"act_verify.sh": [*answers]})
-    await check(made or plan(edits=(edit(),)), seen or facts(), remote, FOLDER, RUN)
+    await check(made or plan(changes=(edit(),)), seen or facts(), remote, FOLDER, RUN)
     return remote
 
 
@@ -79,7 +89,7 @@ async def test_complaints_of_other_units_are_not_ours() -> None:
 async def test_every_file_of_the_unit_is_looked_at_and_none_of_its_environment() -> None:
     dropin = "[Service]\nExecStart=\nExecStart=/opt/x --context-length 32768\n"
     seen = facts(dropins={DROPIN: dropin}, environment_files={"/etc/default/chat": "KEY=1\n"})
-    remote = await checked(complains(), made=plan(edits=(edit(DROPIN, dropin),)), seen=seen)
+    remote = await checked(complains(), made=plan(changes=(edit(DROPIN, dropin),)), seen=seen)
     assert looked_at(remote, 0) == {
         "chat.service": UNIT.encode(),
         "chat.service.d/10-window.conf": dropin.replace("32768", "200000").encode(),
@@ -88,5 +98,5 @@ async def test_every_file_of_the_unit_is_looked_at_and_none_of_its_environment()
 
 async def test_two_edits_of_one_file_one_after_the_other() -> None:
     later = edit(text=UNIT.replace("32768", "200000"), word=b"0.85", new=b"0.92")
-    remote = await checked(complains(), made=plan(edits=(edit(), later)))
+    remote = await checked(complains(), made=plan(changes=(edit(), later)))
     assert looked_at(remote, 0) == {"chat.service": UNIT.replace("32768", "200000").replace("0.85", "0.92").encode()}
