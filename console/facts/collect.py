@@ -32,7 +32,8 @@ TELLING_PREFILL_TOKENS = 512
 async def collect(reader: Reader, engine: Engine, *, patience_s: float = 0.0, ask_engine: bool = True) -> Facts:
     """Read a target. Raises ConnectError; what could not be seen on the host is said in the facts.
 
-    Without `ask_engine` it is one script on the host, and nothing of what is served.
+    Without `ask_engine` it is one quick script on the host: unit, files and process, and nothing of what is served,
+    of the journal, the GPUs or the ledger.
     """
     target = reader.target
     service = target.service
@@ -42,6 +43,7 @@ async def collect(reader: Reader, engine: Engine, *, patience_s: float = 0.0, as
         str(service.port),
         target.host.state_folder,
         target.host.runtime_folder,
+        "" if ask_engine else "again",
         *PATH_FLAGS,
         timeout_s=FACTS_TIMEOUT_S,
         patience_s=patience_s,

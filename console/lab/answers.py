@@ -169,7 +169,7 @@ class Answers:
 
     def systemd_analyze(self, argv: list[str]) -> Answer:
         """`verify PATH`: like the original it warns of a lost line and still ends with 0."""
-        _, plain = options(argv, {"--man": True})
+        _, plain = options(argv, {"--man": True, "--recursive-errors": True})
         if len(plain) != 2 or plain[0] != "verify":
             raise UnknownInvocationError
         path = Path(plain[1])

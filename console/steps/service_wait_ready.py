@@ -100,7 +100,7 @@ class ServiceWaitReady(Step):
                     hint=f"journalctl -u {io.plan.target.service.unit} -n 200 on the host",
                 )
             polls += 1
-            await io.clock.sleep(min(SLOWEST_POLL_S, FIRST_POLL_S * (1 + polls / 25)))
+            await io.clock.sleep(pause_s(polls, waited_s, io.plan.load_estimate_s))
 
 
 def window(io: StepIO) -> int | None:
@@ -109,6 +109,13 @@ def window(io: StepIO) -> int | None:
         return int(io.engine.parse_value("context_length", io.expected["context_length"]))
     except (KeyError, ValueError):
         return None
+
+
+def pause_s(polls: int, waited_s: float, load_estimate_s: float | None) -> float:
+    """Until the next look: in a load whose length is known a third of what is left, as far as that is not too long."""
+    usual_s = min(SLOWEST_POLL_S, FIRST_POLL_S * (1 + polls / 25))
+    left_s = (load_estimate_s or 0.0) - waited_s
+    return max(usual_s, min(SLOWEST_POLL_S, left_s / 3))
 
 
 def judge(verdict: Verdict, io: StepIO) -> None:

@@ -11,9 +11,7 @@ put() {
   printf %s "$2" | base64 -d | root tee -- "$1" >/dev/null
 }
 
-root mkdir -p -m 0700 -- "$state_folder" || exit
-root mkdir -p -m 0700 -- "$folder" || exit
-root mkdir -p -m 0700 -- "$entry" || exit
+root mkdir -p -m 0700 -- "$state_folder" "$folder" "$entry" || exit
 while [ $# -gt 1 ]; do
   # Owner and mode come along: a backup is never more readable than its file.
   root cp --preserve=all -T -- "$1" "$entry/$2" || exit

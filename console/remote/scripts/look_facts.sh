@@ -1,8 +1,9 @@
 # shellcheck shell=sh disable=SC2034,SC2154
-# look_facts.sh UNIT PORT STATE_FOLDER RUNTIME_FOLDER [FLAG...]
-# Everything a plan needs of one unit. FLAGs are options of the engine whose values are paths.
-unit=$1 port=$2 state_folder=$3 runtime_folder=$4
-shift 4
+# look_facts.sh UNIT PORT STATE_FOLDER RUNTIME_FOLDER WHAT [FLAG...]
+# Everything a plan needs of one unit; WHAT = again: only what may have changed since, the unit, its files and process.
+# FLAGs are options of the engine whose values are paths.
+unit=$1 port=$2 state_folder=$3 runtime_folder=$4 what=$5
+shift 5
 path_flags=" $* "
 set -f
 
@@ -149,6 +150,10 @@ if [ -n "$port_pid" ]; then
   read_file "/proc/$port_pid/environ" 2>/dev/null | base64 -w 0
 fi
 
+if [ "$what" = again ]; then
+  exit 0
+fi
+
 section paths
 looked=' '
 look_at() {
@@ -203,7 +208,10 @@ section driver
 cat /proc/driver/nvidia/version 2>/dev/null
 
 section xid
-journal --dmesg --boot --output=cat --lines=20 '--grep=NVRM: Xid' 2>&1
+# Only its driver writes such lines; the kernel's log is not small.
+if [ -e /proc/driver/nvidia ] || command -v nvidia-smi >/dev/null 2>&1; then
+  journal --dmesg --boot --output=cat --lines=20 '--grep=NVRM: Xid' 2>&1
+fi
 
 if [ -n "$invocation" ]; then
   # The first lines tell how long it loaded, the last ones how it runs.

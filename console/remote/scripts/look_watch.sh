@@ -34,11 +34,21 @@ section process
 printf 'pid=%s\nforeign=%s\nreason=%s\n' "$port_pid" "$port_foreign" "$port_reason"
 
 section read
-counters=
+counters='' read_bytes=''
 for pid in $processes; do
-  counters="$counters /proc/$pid/io"
+  if [ "$console_uid" != 0 ]; then
+    counters="$counters /proc/$pid/io"
+    continue
+  fi
+  while read -r key value; do
+    if [ "$key" = read_bytes: ]; then
+      read_bytes=$((${read_bytes:-0} + value))
+    fi
+  done 2>/dev/null <"/proc/$pid/io"
 done
-if [ -n "$counters" ]; then
+if [ -n "$read_bytes" ]; then
+  echo "$read_bytes"
+elif [ -n "$counters" ]; then
   # shellcheck disable=SC2086 # a list of files
   root cat $counters 2>/dev/null | awk '/^read_bytes:/ { sum += $2; seen = 1 } END { if (seen) printf "%.0f\n", sum }'
 fi

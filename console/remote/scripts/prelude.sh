@@ -174,7 +174,15 @@ listening_inodes() {
 unit_processes() {
   for unit_tree in /sys/fs/cgroup /sys/fs/cgroup/systemd /sys/fs/cgroup/unified; do
     if [ -n "$1" ] && [ "$1" != / ] && [ -e "$unit_tree$1/cgroup.procs" ]; then
-      find "$unit_tree$1" -name cgroup.procs -exec cat {} + 2>/dev/null
+      for unit_below in "$unit_tree$1"/*/; do
+        if [ -d "$unit_below" ]; then
+          find "$unit_tree$1" -name cgroup.procs -exec cat {} + 2>/dev/null
+          return 0
+        fi
+      done
+      while read -r unit_process; do
+        printf '%s ' "$unit_process"
+      done 2>/dev/null <"$unit_tree$1/cgroup.procs"
       return 0
     fi
   done
