@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,8 +25,8 @@ GIT_CONFIG = """\
 
 
 @pytest.fixture(autouse=True)
-def clean_environment(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty home with a git identity and nothing else. Returns the home."""
+def clean_environment(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty home with a git identity, a folder for sockets, and nothing else. Gives the home."""
     for name in os.environ:
         if name.startswith(SCRUBBED) and not name.startswith(KEPT):
             monkeypatch.delenv(name)
@@ -34,4 +36,7 @@ def clean_environment(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pyt
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(config))
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-    return home
+    # Of its own and short: a socket's path holds about a hundred bytes, and made-up runs have the same id everywhere.
+    with tempfile.TemporaryDirectory(prefix="con-") as runtime:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", runtime)
+        yield home

@@ -32,5 +32,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     except LabError as error:
         raise RefusedError(str(error), where=str(folder)) from error
     output.data(str(lab.hosts_toml))
-    output.note(f"next: export CONSOLE_HOSTS={lab.hosts_toml}; console facts; console lab down")
+    output.note(f"next: export CONSOLE_HOSTS={lab.hosts_toml}")
+    output.note("      console facts")
+    output.note("end it with: console lab down" + (f" --folder {arguments.folder}" if arguments.folder else ""))
     return 0

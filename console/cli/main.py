@@ -44,7 +44,7 @@ def build(verb: str | None) -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(dest="verb", metavar="COMMAND", title="commands")
     for name, (module, text) in VERBS.items():
-        command = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
+        command = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".", allow_abbrev=False)
         if name == verb:
             importlib.import_module(module).add(command)
     return parser

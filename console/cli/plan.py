@@ -37,7 +37,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, output: Output) -> int:
-    runbook = runbooks.load(arguments.runbook)
+    runbook = runbooks.load(arguments.runbook, verb="plan")
     variables = lint.variables(runbook, runbooks.assignments(arguments.assignments))
     hosts = inventory(arguments)
     targets = bind(hosts, arguments.targets, runbook.targets, arguments.limit)

@@ -33,7 +33,7 @@ def assignments(words: list[str]) -> dict[str, str]:
     return given
 
 
-def load(name: str | None) -> Runbook:
+def load(name: str | None, *, verb: str = "run") -> Runbook:
     if not name:
-        raise UsageError("no runbook named", hint="console run runbooks/extend_context.toml")
+        raise UsageError("no runbook named", hint=f"console {verb} runbooks/extend_context.toml")
     return lint.load(Path(name))

@@ -9,6 +9,11 @@ from console.errors import UsageError
 _ENGINES: dict[str, Engine] = {engine.name: engine for engine in (SGLang(),)}
 
 
+def known_settings() -> frozenset[str]:
+    """Every engine-neutral name that some engine spells."""
+    return frozenset(name for engine in _ENGINES.values() for name in engine.spellings)
+
+
 def engine_named(name: str) -> Engine:
     """The engine that an inventory calls `name`. Raises UsageError listing the known ones."""
     try:

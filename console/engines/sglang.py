@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
+import struct
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 
@@ -145,7 +146,7 @@ class SGLang:
         same prompt.
         """
         drawn = hashlib.shake_256(request_id.encode()).digest(2 * prompt_tokens)
-        ids = [_FIRST_ID + int.from_bytes(drawn[at : at + 2], "big") % _IDS for at in range(0, len(drawn), 2)]
+        ids = [_FIRST_ID + number % _IDS for number in struct.unpack(f">{prompt_tokens}H", drawn)]
         body = {
             "rid": request_id,
             "input_ids": ids,

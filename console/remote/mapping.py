@@ -23,7 +23,7 @@ class Meaning:
     hint: str = ""
 
 
-_SLOW = "is it up? console doctor says more"
+_SLOW = "is it up, and is the address right? ssh to it by hand says more"
 
 # The most specific class in an exception's ancestry decides. Every asyncssh error has a row of its own or of a parent
 # below asyncssh.Error; a test keeps it so when asyncssh gains one.

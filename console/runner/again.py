@@ -141,9 +141,9 @@ def from_here(change: Change, facts: Facts) -> Change:
     return from_now(change, facts.unit) if isinstance(change, RestartChange) else change
 
 
-def refreshed(plan: Plan, facts: Facts, engine: Engine, activation: Activation) -> Plan:
+def refreshed(plan: Plan, facts: Facts, activation: Activation) -> Plan:
     """A plan bound to the host as it is now."""
-    fresh = plan.model_copy(
+    return plan.model_copy(
         update={
             "deciding": {file.real_path: "" if file.missing else file.sha256 for file in facts.files},
             "boot_id": facts.host.boot_id,
@@ -153,7 +153,11 @@ def refreshed(plan: Plan, facts: Facts, engine: Engine, activation: Activation) 
             "nothing_to_do": False,
         }
     )
-    return fresh.model_copy(update={"answers": answers.answer(fresh, facts, engine)})
+
+
+def answered(plan: Plan, facts: Facts, engine: Engine) -> Plan:
+    """The plan with the answers to its own questions, not to those of the run it is about."""
+    return plan.model_copy(update={"answers": answers.answer(plan, facts, engine)})
 
 
 def step(

@@ -52,13 +52,14 @@ async def resume_plan(earlier: Earlier, facts: Facts, reader: Reader, engine: En
         steps.append(step.model_copy(update={"changes": tuple(kept), "skipped": skipped}))
     activation = again.not_ours(facts, plan, seen, reader.redactor)
     what = "; ".join(setting.sentence for setting in plan.settings) or plan.title or plan.runbook
-    return again.refreshed(plan, facts, engine, activation).model_copy(
+    left = again.refreshed(plan, facts, activation).model_copy(
         update={
             "steps": tuple(steps),
             "changes": tuple(changes),
             "confirm": f"Go on with {earlier.run} on {plan.target.host_name}: {what}?",
         }
     )
+    return again.answered(left, facts, engine)
 
 
 def _done(change: Change, earlier: Earlier, facts: Facts, *, seen_after: bool) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from console.changes import file as file_change
 from console.engines.base import Engine
 from console.planning import policy
@@ -26,7 +28,10 @@ async def rollback_plan(earlier: Earlier, facts: Facts, reader: Reader, engine: 
     seen = await again.seen_files(plan, reader)
     back = [change for change in plan.changes if isinstance(change, FileChange) and seen[change.id] == "after"]
     ran = [change for change in plan.changes if isinstance(change, CommandChange) and change.id in earlier.made]
-    changes: list[Change] = [_undone(change) for change in reversed(plan.changes) if _leads_back(change, back, ran)]
+    turned = tuple(reversed_setting(setting) for setting in plan.settings)
+    changes: list[Change] = [
+        _undone(change, turned) for change in reversed(plan.changes) if _leads_back(change, back, ran)
+    ]
     steps = [step(1, "restore", "unit.restore", "put it back", [change.id for change in changes], "so already")]
     unit = plan.target.service.unit
     reload = bool(back) or facts.unit.need_daemon_reload
@@ -43,9 +48,8 @@ async def rollback_plan(earlier: Earlier, facts: Facts, reader: Reader, engine: 
         step(4, "wait_ready", "service.wait_ready", "wait until the old setting serves"),
         step(5, "verify", "service.verify", "prove that the old setting serves", fields=proof),
     ]
-    turned = tuple(reversed_setting(setting) for setting in plan.settings)
     left = [change for change in ran if not change.undo]
-    return again.refreshed(plan, facts, engine, again.not_ours(facts, plan, seen, reader.redactor)).model_copy(
+    way_back = again.refreshed(plan, facts, again.not_ours(facts, plan, seen, reader.redactor)).model_copy(
         update={
             "steps": tuple(steps),
             "changes": tuple(changes),
@@ -63,15 +67,17 @@ async def rollback_plan(earlier: Earlier, facts: Facts, reader: Reader, engine: 
             "confirm": f"Put {unit} on {plan.target.host_name} back: {'; '.join(s.sentence for s in turned)}?",
         }
     )
+    return again.answered(way_back, facts, engine)
 
 
 def _leads_back(change: Change, back: list[FileChange], ran: list[CommandChange]) -> bool:
     return change in back or (isinstance(change, CommandChange) and change in ran and bool(change.undo))
 
 
-def _undone(change: Change) -> Change:
+def _undone(change: Change, turned: Sequence[SettingChange]) -> Change:
     if isinstance(change, FileChange):
-        return file_change.inverted(change).model_copy(update={"step": "restore"})
+        summary = "; ".join(setting.sentence for setting in turned if setting.path == change.path)
+        return file_change.inverted(change).model_copy(update={"step": "restore", "summary": summary})
     assert isinstance(change, CommandChange)
     return change.model_copy(
         update={"command": change.undo, "undo": change.command, "step": "restore", "summary": f"undo: {change.summary}"}

@@ -11,7 +11,7 @@ from console.errors import InternalError, RefusedError, SettingNotFoundError, Un
 from console.schema.splice import Splice, apply
 from console.settings.flags import Occurrence, Sought, sought
 from console.settings.locate import Absent, Found, locate, only_command
-from console.settings.sanity import check_not_secret, check_value
+from console.settings.sanity import check_not_secret, check_sense, check_value
 from console.units.commands import Command
 from console.units.effective import EffectiveUnit
 from console.units.words import Word
@@ -57,6 +57,7 @@ def plan_edit(
         check_not_secret(name)
     after = as_text(to)
     check_value(what.name, after)
+    check_sense(what.name, after, engine)
     place = locate(unit, engine, what)
     if what.kind == "flag":
         return _switch(unit, what, place, after, when_absent)

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import re
 
+from console.engines.base import Engine
 from console.errors import RefusedError
 from console.secrets import is_secret_name
+from console.settings.names import SETTINGS
 from console.untrusted import one_line
+
+# Settings whose 0 or less means nothing; of others (chunked_prefill_size) -1 switches something off.
+COUNTS = frozenset({"context_length", "max_total_tokens", "max_running_requests", "page_size"})
 
 _REASONS = (
     (re.compile(r"\A\Z"), "is empty"),
@@ -29,6 +34,21 @@ def check_value(name: str, value: str) -> None:
                 f"{name}: the value {one_line(value, 60)!r} {reason}",
                 hint="give one plain word; what needs quoting is set by hand in the unit file",
             )
+
+
+def check_sense(name: str, value: str, engine: Engine) -> None:
+    """Raises RefusedError for a number that no engine can mean: no tokens at all, more than the whole memory."""
+    setting = SETTINGS.get(name)
+    if setting is None:
+        return
+    try:
+        meant = engine.parse_value(name, value)
+    except (ValueError, KeyError):
+        return  # that it cannot be read is said by whoever compares it
+    if name in COUNTS and isinstance(meant, int | float) and meant <= 0:
+        raise RefusedError(f"{name}: {value} tokens make no sense", hint="give a number above 0")
+    if setting.unit == "share" and isinstance(meant, int | float) and not 0 < meant <= 1:
+        raise RefusedError(f"{name}: {value} is no share of the memory", hint="give a number above 0, at most 1")
 
 
 def check_not_secret(name: str) -> None:

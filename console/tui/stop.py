@@ -51,7 +51,10 @@ class StopScreen(QuietModal[str]):
         self.set_interval(0.5, self._show)
 
     def _show(self) -> None:
-        """Again and again: the run goes on under this question, and the prices with it."""
+        """Again and again: the run goes on under this question, and the prices with it, until it ends by itself."""
+        if self.state.targets and all(target.finished is not None for target in self.state.targets.values()):
+            self.dismiss(None)
+            return
         self.query_one("#choices", Static).update(self.say("\n".join(stop_lines(self.state, self.plan))))
 
     def action_leave(self) -> None:

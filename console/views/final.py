@@ -111,7 +111,8 @@ def _keepings(state: RunState) -> list[str]:
     for target in state.targets.values():
         if target.committed is not None and target.committed.sha:
             said.append(f"record: {target.record.path if target.record else target.committed.path}")
-            said.append(f"commit: {target.committed.sha}")
+            where = state.started.results_path if state.started else ""
+            said.append(f"commit: {target.committed.sha}" + (f" in {where}" if where else ""))
         elif target.record is not None:
             said.append(f"record: {target.record.path} (saved, not committed)")
     return said
