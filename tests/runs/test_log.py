@@ -107,7 +107,8 @@ def test_a_disk_that_refuses_is_an_error_and_nobody_is_told(log: EventLog, monke
 @pytest.mark.parametrize(
     ("event", "durable"),
     [
-        (StepFinished(step="s", uses="unit.set", outcome="ok"), True),
+        (StepFinished(step="s", uses="unit.set", outcome="failed"), True),
+        (StepFinished(step="s", uses="unit.set", outcome="ok"), False),
         (Story().intend(stories.RESTART).events[0], True),
         (RunFinished(exit_code=0), True),
         (StepProgress(step="s"), False),
