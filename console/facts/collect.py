@@ -54,7 +54,9 @@ async def collect(reader: Reader, engine: Engine, *, patience_s: float = 0.0, as
     files = parse_files(sections)
     learn(reader.redactor, unit, process, files)
     head = parse_journal(sections.get("journal_head", b""), reader.redactor, engine).lines
-    tail = parse_journal(sections.get("journal_tail", b""), reader.redactor, engine).lines
+    tail = (
+        parse_journal(sections["journal_tail"], reader.redactor, engine).lines if "journal_tail" in sections else head
+    )
     serving, reason = (
         await _serving(reader, engine, unit, process, patience_s) if ask_engine else (None, "it was not asked")
     )

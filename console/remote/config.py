@@ -52,6 +52,7 @@ class HostConfig:
     identity_agent: str | None
     known_hosts_files: tuple[Path, ...]
     connect_timeout_s: float
+    chooses_ciphers: bool
     config_paths: tuple[str, ...]
     warnings: tuple[str, ...] = ()
 
@@ -110,6 +111,7 @@ def host_config(
         identity_agent=_text(config.get("IdentityAgent")),
         known_hosts_files=_known_hosts_files(config, known_hosts, warnings),
         connect_timeout_s=_seconds(config.get("ConnectTimeout")),
+        chooses_ciphers=config.get("Ciphers") is not None,
         config_paths=paths,
         warnings=tuple(warnings),
     )

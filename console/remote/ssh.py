@@ -31,6 +31,8 @@ CONNECT_ATTEMPTS = 6
 LOGIN_TIMEOUT_S = 30.0
 KEEPALIVE_S = 10.0
 KEEPALIVE_COUNT = 3
+# In Python a packet of ChaCha20 takes six cipher contexts, one of AES-GCM two: a fifth of the time of a short command.
+QUICK_CIPHERS = "^aes128-gcm@openssh.com,aes256-gcm@openssh.com"
 
 
 @dataclass(frozen=True)
@@ -206,6 +208,7 @@ class Connections:
             config=list(config.config_paths),
             client_factory=lambda: client,
             known_hosts=known,
+            encryption_algs=() if config.chooses_ciphers else QUICK_CIPHERS,
             client_keys=None,
             gss_host=None,
             password_auth=False,

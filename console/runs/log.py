@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from console.clock import Clock
 from console.errors import InternalError, StateError
-from console.schema.events import Event, RunFinished, read_event
+from console.schema.events import Event, RunFinished, StepFinished, read_event
 from console.secrets import Redactor
 
 # Lost events of these kinds would change what a reader believes to have happened; progress only informs.
@@ -23,10 +23,7 @@ DURABLE_KINDS = frozenset(
     {
         "run.started",
         "run.finished",
-        "target.started",
         "target.finished",
-        "wave.finished",
-        "step.finished",
         "change.intended",
         "change.made",
         "change.undoing",
@@ -40,6 +37,8 @@ DURABLE_KINDS = frozenset(
         "record.committed",
     }
 )
+# A step that went well is told by what it changed; how one went wrong decides how the run ends.
+WENT_WELL = frozenset({"ok", "changed", "skipped"})
 KILL_AFTER = "CONSOLE_TEST_KILL_AFTER"  # test hook: this process kills itself (SIGKILL) when event k is on disk
 LINE_BYTES = 4 * 1024 * 1024
 
@@ -106,7 +105,7 @@ class EventLog:
         try:
             _write_all(self._file, data)
             self._torn = False
-            if event.type in DURABLE_KINDS or self._seq + 1 == self._kill_after:
+            if is_durable(event) or self._seq + 1 == self._kill_after:
                 os.fsync(self._file)
         except OSError as error:
             raise StateError(f"cannot write: {error.strerror or error}", where=str(self.path)) from error
@@ -122,6 +121,13 @@ class EventLog:
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
+
+
+def is_durable(event: Event) -> bool:
+    """Whether it must be on disk before the run goes on; a sync takes everything before it along."""
+    if isinstance(event, StepFinished):
+        return event.outcome not in WENT_WELL
+    return event.type in DURABLE_KINDS
 
 
 def kill_after(environment: Mapping[str, str]) -> int:

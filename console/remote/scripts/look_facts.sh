@@ -214,11 +214,13 @@ if [ -e /proc/driver/nvidia ] || command -v nvidia-smi >/dev/null 2>&1; then
 fi
 
 if [ -n "$invocation" ]; then
-  # The first lines tell how long it loaded, the last ones how it runs.
+  # The first lines tell how long it loaded, the last ones how it runs; of a short journal they are the same.
   section journal_head
-  journal --all --output=json --output-fields=MESSAGE,_SYSTEMD_INVOCATION_ID,INVOCATION_ID,_PID "_SYSTEMD_INVOCATION_ID=$invocation" + "INVOCATION_ID=$invocation" 2>/dev/null | head -n 600
-  section journal_tail
-  journal --all --output=json --output-fields=MESSAGE,_SYSTEMD_INVOCATION_ID,INVOCATION_ID,_PID --lines=400 "_SYSTEMD_INVOCATION_ID=$invocation" + "INVOCATION_ID=$invocation" 2>/dev/null
+  if journal --all --output=json --output-fields=MESSAGE,_SYSTEMD_INVOCATION_ID,INVOCATION_ID,_PID "_SYSTEMD_INVOCATION_ID=$invocation" + "INVOCATION_ID=$invocation" 2>/dev/null |
+    awk 'NR == 601 { exit } { print; printed = NR } END { exit printed < 400 }'; then
+    section journal_tail
+    journal --all --output=json --output-fields=MESSAGE,_SYSTEMD_INVOCATION_ID,INVOCATION_ID,_PID --lines=400 "_SYSTEMD_INVOCATION_ID=$invocation" + "INVOCATION_ID=$invocation" 2>/dev/null
+  fi
 fi
 
 section ledger
