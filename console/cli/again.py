@@ -18,6 +18,7 @@ from console.planning import policy
 from console.remote.session import Reader
 from console.runner.again import Earlier
 from console.runner.launch import Request
+from console.runner.recover import CLOSED
 from console.runner.resume import resume_plan
 from console.runner.rollback import rollback_plan
 from console.runs.directory import RunDirectory, base_folder
@@ -54,7 +55,8 @@ def of_this_machine(name: str, purpose: Purpose) -> Past:
         raise StateError(f"run {directory.run_id} is still going on", hint="stop it where it runs, or wait for it")
     summary = summarise(directory)
     state = fold(read_events(directory.events_path))
-    if purpose == "resume" and not (summary.open or summary.needs_recover):
+    cut_off = state.finished is not None and state.finished.message == CLOSED
+    if purpose == "resume" and not (summary.open or summary.needs_recover or cut_off):
         ended = ", ".join(f"{target} {outcome}" for target, outcome in summary.outcomes.items())
         raise StateError(f"run {directory.run_id} has ended: {ended or 'nothing begun'}", hint="plan and run again")
     started = state.started

@@ -198,7 +198,7 @@ def _finish_run(log: EventLog, state: RunState, notes: list[str]) -> Closed:
                 outcomes=outcomes,
                 records=state.records,
                 commits=state.commits,
-                message="closed by recover",
+                message=CLOSED,
             )
         )
     return Closed(state.run, code, outcomes, tuple(notes))

@@ -86,6 +86,8 @@ def list_runs(base: Path) -> list[RunSummary]:
             outcome = summary.outcomes.get(target)
             if outcome in _SETTLES:
                 later.add(ANY)
+            elif summary.purpose == "rollback" and outcome == Outcome.NO_CHANGE:
+                later.add(ANY)  # nothing was left to put back, and the old state was proven
             elif summary.parent and (outcome == Outcome.NO_CHANGE or summary.id in later):
                 later.add(summary.parent)
     return found
