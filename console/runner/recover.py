@@ -37,6 +37,10 @@ from console.secrets import Redactor
 OVER_PATIENCE_S = 30.0
 
 
+# What run.finished says of a run that this closed; such a run may be gone on with, whatever it came to.
+CLOSED = "closed by recover"
+
+
 @dataclass(frozen=True)
 class Closed:
     """How a run was closed; `notes` say what could not be looked at or committed."""
