@@ -270,6 +270,9 @@ TABLE: tuple[Row, ...] = (
     ),
     Row("verify", ("systemd-analyze", "verify", "--man=no", "{units}/{engine}")),
     Row(
+        "verify the unit alone", ("systemd-analyze", "verify", "--man=no", "--recursive-errors=no", "{units}/{engine}")
+    ),
+    Row(
         "verify a lost line",
         ("systemd-analyze", "verify", "--man=no", "{units}/{lost}"),
         err=r"/\S+/contract-lost\.service:4: Missing '=', ignoring line\.\n",
