@@ -114,7 +114,7 @@ def _keepings(state: RunState) -> list[str]:
             where = state.started.results_path if state.started else ""
             said.append(f"commit: {target.committed.sha}" + (f" in {where}" if where else ""))
         elif target.record is not None:
-            said.append(f"record: {target.record.path} (saved, not committed)")
+            said.append(f"record: {target.record.path} (saved, not committed: console recover commits it)")
     return said
 
 
