@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.hosts.engine_unit import install_engine
 from tests.hosts.host import Host
 from tests.real.desk import Desk
 from tests.real.state_of import everywhere, starts
@@ -16,7 +15,6 @@ pytestmark = pytest.mark.real_host
 
 
 def test_hook_that_fails_changes_no_outcome(host: Host, desk: Desk) -> None:
-    install_engine(host, load_s=10.0)
     first = starts(host)
     subprocess.run(["git", "init", "--quiet", str(desk.findings)], env=desk.environment, check=True)
     hook = desk.findings / ".git" / "hooks" / "pre-commit"
@@ -32,7 +30,7 @@ def test_hook_that_fails_changes_no_outcome(host: Host, desk: Desk) -> None:
     assert desk.git("rev-list", "--all") == ""
     (saved,) = done.of("record.saved")
     assert Path(saved["path"]).is_file()
-    said = done.err + done.out
+    said = " ".join((done.err + done.out).split())
     assert "saved, not committed" in said
     assert "ticket missing" in said
     assert "console recover" in said
@@ -43,14 +41,13 @@ def test_hook_that_fails_changes_no_outcome(host: Host, desk: Desk) -> None:
     recovered = desk.console("recover")
 
     assert recovered.code == 0, recovered.err
-    assert desk.commits() == ["gpu1/k26: context_length 32768 -> 200000, verified"]
+    assert desk.commits() == [f"{host.name}/k26: context_length 32768 -> 200000, verified"]
     assert desk.trailers()["Run-Id"] == [done.run_id]
     assert desk.console("recover").code == 0
     assert len(desk.commits()) == 1
 
 
 def test_what_the_operator_staged_is_left_alone(host: Host, desk: Desk) -> None:
-    install_engine(host, load_s=10.0)
     subprocess.run(["git", "init", "--quiet", str(desk.findings)], env=desk.environment, check=True)
     (desk.findings / "notes.txt").write_text("half written\n")
     desk.git("add", "notes.txt")

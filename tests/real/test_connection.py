@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import pytest
 
-from tests.hosts.engine_unit import UNIT, install_engine, unit_text
+from tests.hosts.engine_unit import UNIT, install_engine, set_simulator, unit_text
 from tests.hosts.host import Host
 from tests.real.desk import EXTEND_CONTEXT, Desk, Done
 from tests.real.held import held
+from tests.real.ready import QUICK_LOAD_S
 from tests.real.state_of import LEDGER, UNIT_FILE, everywhere, lock_is_free, snapshot, starts
 
 pytestmark = pytest.mark.real_host
@@ -28,12 +29,11 @@ def is_whole(host: Host, done: Done, first: int) -> None:
     assert "connected" in [event["state"] for event in done.of("connection.changed") if event["state"] != "closed"][1:]
 
 
-@pytest.mark.parametrize("phase", ["weights", "graphs"])
-def test_sessions_killed_in_the_wait(host: Host, desk: Desk, phase: str) -> None:
-    install_engine(host)
+def test_sessions_killed_in_the_wait(host: Host, desk: Desk) -> None:
+    set_simulator(host)  # long enough to be met in the wait
     first = starts(host)
     going = desk.start("run", EXTEND_CONTEXT)
-    going.wait_for_phase(phase)
+    going.wait_for_phase("weights", "graphs")
     assert host.kill_sessions() >= 1
     is_whole(host, going.end(), first)
 
@@ -41,7 +41,6 @@ def test_sessions_killed_in_the_wait(host: Host, desk: Desk, phase: str) -> None
 @pytest.mark.parametrize("kind", ["file", "reload", "restart"])
 @pytest.mark.parametrize("moment", ["change.intended", "change.made"])
 def test_sessions_killed_between_steps(host: Host, desk: Desk, kind: str, moment: str) -> None:
-    install_engine(host, load_s=10.0)
     first = starts(host)
     going = desk.start("run", EXTEND_CONTEXT)
     going.wait_for(lambda event: event["type"] == moment and event["kind"] == kind)
@@ -51,7 +50,6 @@ def test_sessions_killed_between_steps(host: Host, desk: Desk, kind: str, moment
 
 def test_sessions_killed_before_the_first_change(host: Host, desk: Desk) -> None:
     """What is owed to the host first, its entry in the ledger, is written again."""
-    install_engine(host, load_s=10.0)
     first = starts(host)
     with held(host, "tee", "*/.change.json.new*") as point:
         going = desk.start("run", EXTEND_CONTEXT)
@@ -64,7 +62,7 @@ def test_sessions_killed_before_the_first_change(host: Host, desk: Desk) -> None
 
 
 def test_sessions_killed_while_the_old_state_comes_back(host: Host, desk: Desk) -> None:
-    install_engine(host, unit_text(flags={"--mem-fraction-static": 0.85}), load_s=10.0)
+    install_engine(host, unit_text(flags={"--mem-fraction-static": 0.85}), load_s=QUICK_LOAD_S)
     before, first = host.read_bytes(UNIT_FILE), starts(host)
     going = desk.start("run", EXTEND_CONTEXT)
     going.wait_for(lambda event: event["type"] == "undo.started")
@@ -98,11 +96,12 @@ CALLS = {
 }
 
 
-@pytest.mark.parametrize("where", CALLS)
-@pytest.mark.parametrize("stands_s", [0.0, 3.0], ids=["goes on at once", "goes on later"])
+# At once: it is over before anybody can look. Later: a look would come too early.
+@pytest.mark.parametrize(
+    ("where", "stands_s"), [("before the rename", 0.0), ("before the restart", 0.0), *((where, 2.0) for where in CALLS)]
+)
 def test_sessions_killed_inside_a_step(host: Host, desk: Desk, where: str, stands_s: float) -> None:
     """What was under way on the host goes on without us: it is waited for, and never done a second time."""
-    install_engine(host, load_s=10.0)
     first = starts(host)
     call = CALLS[where]
     with held(host, call.program, call.pattern, done=call.done) as point:
@@ -123,7 +122,6 @@ KIND = {"*.console-*": "file", "*daemon-reload*": "reload", "*restart*": "restar
 
 
 def test_host_that_does_not_answer(host: Host, desk: Desk) -> None:
-    install_engine(host, load_s=10.0)
     before = snapshot(host)
     with host.cut_off():
         done = desk.extend()
@@ -134,7 +132,6 @@ def test_host_that_does_not_answer(host: Host, desk: Desk) -> None:
 
 
 def test_unknown_and_changed_keys_are_told_apart(host: Host, desk: Desk) -> None:
-    install_engine(host, load_s=10.0)
     before = snapshot(host)
     known = host.known_hosts.read_text()
     stranger = desk.folder / "stranger"

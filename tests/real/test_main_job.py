@@ -8,6 +8,7 @@ from tests.hosts.engine_unit import UNIT, install_engine, serving, unit_text
 from tests.hosts.host import Host
 from tests.real.conftest import MakeDesk
 from tests.real.desk import Desk
+from tests.real.ready import QUICK_LOAD_S
 from tests.real.state_of import UNIT_FILE, digest, everywhere, starts
 
 pytestmark = pytest.mark.real_host
@@ -16,7 +17,7 @@ KEY = "an-api-key-for-this-test"
 
 
 def test_whole_job_then_nothing_to_do(host: Host, make_desk: MakeDesk) -> None:
-    install_engine(host, unit_text(flags={"--api-key": KEY}), api_key=KEY, load_s=10.0)
+    install_engine(host, unit_text(flags={"--api-key": KEY}), api_key=KEY, load_s=QUICK_LOAD_S)
     before = host.read_bytes(UNIT_FILE)
     first = starts(host)
     desk = make_desk([host], service_keys={"api_key_env": "K26_API_KEY"})
@@ -30,10 +31,10 @@ def test_whole_job_then_nothing_to_do(host: Host, make_desk: MakeDesk) -> None:
     assert done.outcome == "verified"
     (prompt,) = [finding["value"] for finding in done.record["findings"] if finding["name"] == "prompt_tokens"]
     assert prompt > 32768
-    assert desk.commits() == ["gpu1/k26: context_length 32768 -> 200000, verified"]
+    assert desk.commits() == [f"{host.name}/k26: context_length 32768 -> 200000, verified"]
     trailers = desk.trailers()
     assert trailers["Run-Id"] == [done.run_id]
-    assert trailers["Target"] == ["gpu1/k26"]
+    assert trailers["Target"] == [f"{host.name}/k26"]
     assert trailers["Unit"] == [UNIT]
     assert trailers["Change"] == ["context_length 32768 -> 200000"]
     assert trailers["Outcome"] == ["verified"]
@@ -48,12 +49,11 @@ def test_whole_job_then_nothing_to_do(host: Host, make_desk: MakeDesk) -> None:
     assert host.show(UNIT, "InvocationID") == invocation
     assert (digest(host), host.out("stat", "--format=%Z", UNIT_FILE)) == changed_at
     assert not again.of("change.intended")
-    assert desk.commits()[0] == "gpu1/k26: context_length already 200000, no-change"
+    assert desk.commits()[0] == f"{host.name}/k26: context_length already 200000, no-change"
     assert "Change" not in desk.trailers()
 
 
 def test_override_that_wins_is_edited_and_the_base_is_not(host: Host, desk: Desk) -> None:
-    install_engine(host, load_s=10.0)
     override = f"/etc/systemd/system/{UNIT}.d/50-override.conf"
     command = next(line for line in unit_text().replace(" \\\n   ", "").splitlines() if line.startswith("ExecStart="))
     host.write(override, f"# ours\n[Service]\nExecStart=\n{command}\n")
@@ -77,7 +77,6 @@ def test_override_that_wins_is_edited_and_the_base_is_not(host: Host, desk: Desk
 
 
 def test_login_with_sudo_does_the_same(host: Host, make_desk: MakeDesk) -> None:
-    install_engine(host, load_s=10.0)
     host.add_user("ops", sudo=True)
     first = starts(host)
     desk = make_desk([host], user="ops")

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from tests.hosts.engine_unit import UNIT, install_engine, serving, set_simulator
+from tests.hosts.engine_unit import UNIT, serving, set_simulator
 from tests.hosts.host import Host
 from tests.real.conftest import MakeDesk
 from tests.real.desk import EXTEND_CONTEXT, Desk
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.real_host
 
 
 def test_of_two_runs_at_once_one_changes(host: Host, make_desk: MakeDesk) -> None:
-    install_engine(host)
+    set_simulator(host)
     first = starts(host)
     one, two = make_desk([host]), make_desk([host])
     begun = [one.start("run", EXTEND_CONTEXT), two.start("run", EXTEND_CONTEXT)]
@@ -29,7 +29,6 @@ def test_of_two_runs_at_once_one_changes(host: Host, make_desk: MakeDesk) -> Non
 
 
 def test_second_run_names_who_is_there(host: Host, make_desk: MakeDesk) -> None:
-    install_engine(host, load_s=10.0)
     set_simulator(host, load_s=120.0)
     one, two = make_desk([host]), make_desk([host])
     going = one.start("run", EXTEND_CONTEXT, "--reason", "more context")
@@ -45,7 +44,6 @@ def test_second_run_names_who_is_there(host: Host, make_desk: MakeDesk) -> None:
 
 
 def test_restart_by_somebody_else_in_our_wait_ends_the_run_there(host: Host, desk: Desk) -> None:
-    install_engine(host, load_s=10.0)
     first = starts(host)
     set_simulator(host, load_s=80.0)
     going = desk.start("run", EXTEND_CONTEXT)
@@ -68,7 +66,6 @@ def test_restart_by_somebody_else_in_our_wait_ends_the_run_there(host: Host, des
 
 def test_client_from_the_moment_the_port_opens(host: Host, desk: Desk) -> None:
     """Requests that come before the engine is warm, and go on, do not disturb the proof."""
-    install_engine(host, load_s=10.0)
     first = starts(host)
     over = threading.Event()
     answered = []

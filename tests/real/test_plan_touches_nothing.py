@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.hosts.engine_unit import UNIT, install_engine, serving, unit_text
+from tests.hosts.engine_unit import UNIT, serving, unit_text
 from tests.hosts.host import Host
 from tests.real.conftest import MakeDesk
 from tests.real.desk import EXTEND_CONTEXT, Desk
@@ -45,7 +45,6 @@ def only_looks(host: Host) -> None:
 
 
 def test_nothing_changes_and_nothing_is_generated(host: Host, desk: Desk) -> None:
-    install_engine(host, load_s=10.0)
     invocation = host.show(UNIT, "InvocationID")
     before, lines = snapshot(host), engine_lines(host)
 
@@ -63,7 +62,6 @@ def test_nothing_changes_and_nothing_is_generated(host: Host, desk: Desk) -> Non
 
 
 def test_host_that_refuses_everything_else(host: Host, desk: Desk) -> None:
-    install_engine(host, load_s=10.0)
     only_looks(host)
     before = snapshot(host)
 
@@ -79,7 +77,6 @@ def test_host_that_refuses_everything_else(host: Host, desk: Desk) -> None:
 
 
 def test_login_without_sudo_sees_what_it_may(host: Host, make_desk: MakeDesk) -> None:
-    install_engine(host, load_s=10.0)
     host.add_user("guest")
     desk = make_desk([host], user="guest")
     before = snapshot(host)
@@ -96,7 +93,6 @@ def test_login_without_sudo_sees_what_it_may(host: Host, make_desk: MakeDesk) ->
 
 
 def test_hand_edit_that_nobody_restarted_is_named(host: Host, desk: Desk) -> None:
-    install_engine(host, load_s=10.0)
     host.write(UNIT_FILE, unit_text(flags={"--max-running-requests": 7}))
     before = snapshot(host)
 

@@ -9,13 +9,13 @@ from tests.hosts.host import Host
 from tests.real.conftest import MakeDesk
 from tests.real.desk import EXTEND_CONTEXT, Desk
 from tests.real.held import held
+from tests.real.ready import QUICK_LOAD_S
 from tests.real.state_of import LEDGER, UNIT_FILE, snapshot, tree
 
 pytestmark = pytest.mark.real_host
 
 
 def test_sudo_that_wants_a_password(host: Host, make_desk: MakeDesk) -> None:
-    install_engine(host, load_s=10.0)
     host.add_user("careful", sudo=True, password="only for this test")
     before = snapshot(host)
     done = make_desk([host], user="careful").extend()
@@ -26,7 +26,6 @@ def test_sudo_that_wants_a_password(host: Host, make_desk: MakeDesk) -> None:
 
 
 def test_no_room_for_the_ledger(host: Host, desk: Desk) -> None:
-    install_engine(host, load_s=10.0)
     before = tree(host, "/etc"), host.show(UNIT, "InvocationID")
     with host.disk_left(1):
         planned, done = desk.console("plan", EXTEND_CONTEXT), desk.extend()
@@ -39,7 +38,6 @@ def test_no_room_for_the_ledger(host: Host, desk: Desk) -> None:
 
 def test_disk_that_fills_up_after_the_plan(host: Host, desk: Desk) -> None:
     """Without its entry in the ledger no change is made."""
-    install_engine(host, load_s=10.0)
     before = tree(host, "/etc/systemd"), host.show(UNIT, "InvocationID")
     with held(host, "cp", f"*{LEDGER}*") as point:
         going = desk.start("run", EXTEND_CONTEXT)
@@ -55,7 +53,6 @@ def test_disk_that_fills_up_after_the_plan(host: Host, desk: Desk) -> None:
 
 
 def test_unit_that_is_not_there_or_masked(host: Host, make_desk: MakeDesk) -> None:
-    install_engine(host, load_s=10.0)
     missing = make_desk([host], unit="nowhere.service").extend()
     assert missing.code == 1, missing.err
     assert "nowhere.service" in missing.err
@@ -72,7 +69,7 @@ def test_unit_that_is_not_there_or_masked(host: Host, make_desk: MakeDesk) -> No
 
 
 def test_key_that_the_engine_refuses_or_nobody_has(host: Host, make_desk: MakeDesk) -> None:
-    install_engine(host, unit_text(flags={"--api-key": "the-right-key"}), api_key="the-right-key", load_s=10.0)
+    install_engine(host, unit_text(flags={"--api-key": "the-right-key"}), api_key="the-right-key", load_s=QUICK_LOAD_S)
     before = snapshot(host)
     desk = make_desk([host], service_keys={"api_key_env": "K26_API_KEY"})
     wrong = desk.extend(environment={"K26_API_KEY": "a-wrong-key"})
@@ -87,7 +84,6 @@ def test_key_that_the_engine_refuses_or_nobody_has(host: Host, make_desk: MakeDe
 
 
 def test_unit_edited_since_the_plan(host: Host, desk: Desk) -> None:
-    install_engine(host, load_s=10.0)
     plan = desk.folder / "plan.json"
     assert desk.console("plan", EXTEND_CONTEXT, "--out", str(plan)).code == 0
     host.write(UNIT_FILE, host.read(UNIT_FILE) + "# edited\n")
@@ -104,7 +100,7 @@ def test_unit_edited_since_the_plan(host: Host, desk: Desk) -> None:
 
 
 def test_value_that_is_not_the_expected_one(host: Host, desk: Desk) -> None:
-    install_engine(host, unit_text(flags={"--context-length": 65536}), load_s=10.0)
+    install_engine(host, unit_text(flags={"--context-length": 65536}), load_s=QUICK_LOAD_S)
     before = snapshot(host)
     done = desk.extend()
     assert done.code == 1, done.err
@@ -118,7 +114,7 @@ def test_value_in_an_environment_file_is_named_and_not_edited(host: Host, desk: 
         "--context-length 32768", "--context-length ${CONTEXT}"
     )
     host.write("/etc/k26.env", "CONTEXT=32768\n")
-    install_engine(host, content, load_s=10.0)
+    install_engine(host, content, load_s=QUICK_LOAD_S)
     before = snapshot(host)
     done = desk.extend()
     assert done.code == 1, done.err

@@ -8,6 +8,7 @@ from tests.hosts.engine_unit import install_engine, serving, unit_text
 from tests.hosts.host import Host
 from tests.real.conftest import MakeDesk
 from tests.real.desk import EXTEND_CONTEXT
+from tests.real.ready import QUICK_LOAD_S
 
 pytestmark = pytest.mark.real_host
 
@@ -26,19 +27,19 @@ def test_canaries_are_nowhere(host: Host, make_desk: MakeDesk) -> None:
             f"ExecStartPre=/bin/echo 'OSError: fetching https://ops:{PASSWORD}@models.invalid/k26 failed'",
         ],
     )
-    install_engine(host, content, api_key=API_KEY, load_s=10.0)
+    install_engine(host, content, api_key=API_KEY, load_s=QUICK_LOAD_S)
     desk = make_desk([host], service_keys={"api_key_env": "K26_API_KEY"})
     key = {"K26_API_KEY": API_KEY}
 
     said = [
-        desk.console("facts", "gpu1/k26", environment=key),
-        desk.console("facts", "gpu1/k26", "--json", environment=key),
+        desk.console("facts", f"{host.name}/k26", environment=key),
+        desk.console("facts", f"{host.name}/k26", "--json", environment=key),
         desk.console("plan", EXTEND_CONTEXT, "--out", "plan.json", "--md", "plan.md", environment=key),
         desk.extend("--set", "to=300000", environment=key),
         desk.extend("--json", environment=key),
         desk.console("runs"),
         desk.console("history", "list"),
-        desk.console("rollback", "gpu1", "--yes", environment=key),
+        desk.console("rollback", host.name, "--yes", environment=key),
     ]
 
     assert [done.code for done in said] == [0, 0, 0, 4, 0, 0, 0, 0], "\n".join(done.err for done in said)

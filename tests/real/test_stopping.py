@@ -7,9 +7,10 @@ from datetime import datetime
 
 import pytest
 
-from tests.hosts.engine_unit import UNIT, install_engine, set_simulator
+from tests.hosts.engine_unit import UNIT, set_simulator
 from tests.hosts.host import Host
 from tests.real.desk import EXTEND_CONTEXT, Desk, Done, Event
+from tests.real.ready import QUICK_LOAD_S
 from tests.real.state_of import UNIT_FILE, comes_to_serve, everywhere, lock_is_free, starts
 
 pytestmark = pytest.mark.real_host
@@ -63,7 +64,6 @@ def stopped_in_the_wait(host: Host, desk: Desk, number: int = signal.SIGINT) -> 
 
 
 def test_stop_in_the_wait_then_resume(host: Host, desk: Desk) -> None:
-    install_engine(host, load_s=10.0)
     first = starts(host)
 
     done, stopped_at = stopped_in_the_wait(host, desk)
@@ -78,7 +78,7 @@ def test_stop_in_the_wait_then_resume(host: Host, desk: Desk) -> None:
     assert lock_is_free(host)
     (listed,) = desk.open_runs()
     assert listed["id"] == done.run_id
-    assert list(listed["open_targets"]) == ["gpu1/k26"]
+    assert list(listed["open_targets"]) == [f"{host.name}/k26"]
     assert f"console resume {done.run_id}" in listed["next"]
     assert f"console rollback {done.run_id}" in listed["next"]
 
@@ -95,14 +95,13 @@ def test_stop_in_the_wait_then_resume(host: Host, desk: Desk) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
 def test_other_signals_stop_it_too_and_rollback_ends_it(host: Host, desk: Desk, number: int) -> None:
-    install_engine(host, load_s=10.0)
     before, first = host.read_bytes(UNIT_FILE), starts(host)
 
     done, stopped_at = stopped_in_the_wait(host, desk, number)
 
     assert done.code == 3, done.err
     assert done.ended_at - stopped_at < 1.0
-    set_simulator(host, load_s=10.0)
+    set_simulator(host, load_s=QUICK_LOAD_S)
     back = desk.console("rollback", done.run_id, "--yes")
     assert back.code == 0, back.err
     assert back.outcome == "verified"
@@ -113,12 +112,11 @@ def test_other_signals_stop_it_too_and_rollback_ends_it(host: Host, desk: Desk, 
 
 
 def test_stop_in_the_wait_that_rolls_back(host: Host, desk: Desk) -> None:
-    install_engine(host, load_s=10.0)
     before = host.read_bytes(UNIT_FILE)
     set_simulator(host, load_s=LOAD_S)
     going = desk.start("run", EXTEND_CONTEXT, "--on-abort", "rollback")
     going.wait_for_phase("weights", "graphs")
-    set_simulator(host, load_s=10.0)
+    set_simulator(host, load_s=QUICK_LOAD_S)
     going.stop()
     done = going.end()
     assert done.code == 4, done.err
@@ -127,7 +125,6 @@ def test_stop_in_the_wait_that_rolls_back(host: Host, desk: Desk) -> None:
 
 
 def test_stop_before_the_restart_puts_the_file_back(host: Host, desk: Desk) -> None:
-    install_engine(host, load_s=10.0)
     before, invocation = host.read_bytes(UNIT_FILE), host.show(UNIT, "InvocationID")
     going = desk.start("run", desk.runbook(STOPS_BEFORE_THE_RESTART))
     going.wait_for(lambda event: event["type"] == "step.started" and event["uses"] == "host.command")
@@ -158,7 +155,6 @@ def comes_about(host: Host, command: str, patience_s: float = 10.0) -> bool:
 
 
 def test_stop_before_anything_is_asked_changes_nothing(host: Host, desk: Desk) -> None:
-    install_engine(host, load_s=10.0)
     before, first = host.read_bytes(UNIT_FILE), starts(host)
     going = desk.start("run", EXTEND_CONTEXT)
     going.wait_for(lambda event: event["type"] == "plan.made")
@@ -172,7 +168,6 @@ def test_stop_before_anything_is_asked_changes_nothing(host: Host, desk: Desk) -
 
 def test_loaded_service_is_not_touched_by_a_stop_after_the_proof(host: Host, desk: Desk) -> None:
     """A stop that comes too late changes nothing of what is proven."""
-    install_engine(host, load_s=10.0)
     going = desk.start("run", EXTEND_CONTEXT)
     going.wait_for(lambda event: event["type"] == "service.verified")
     going.stop()
