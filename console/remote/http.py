@@ -58,7 +58,7 @@ class Forward:
 
     async def send(self, request: Request) -> Reply:
         """Send it and read the whole reply, or why there is none. Raises ConnectError without a connection."""
-        import httpx  # a quarter of a second, better spent when the host is busy answering than before it is asked
+        import httpx  # takes its time; connect_reader begins it
 
         connection = await self._link.connection()
         if self._generation != self._link.generation:

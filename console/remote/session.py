@@ -10,6 +10,7 @@ import os
 import re
 import secrets
 from collections.abc import Mapping
+from importlib import import_module
 
 import asyncssh
 
@@ -342,4 +343,6 @@ async def connect_reader(
         await link.aclose(on_connection)
         raise
     forward = Forward(link, target.service, clock, key)
+    # A quarter of a second, spent while the host is busy with its first answer.
+    asyncio.get_running_loop().run_in_executor(None, import_module, "httpx")
     return Reader(link, target, redactor=redactor, clock=clock, forward=forward, on_connection=on_connection)

@@ -8,10 +8,13 @@ path_flags=" $* "
 set -f
 
 section host
-printf 'hostname=%s\n' "$(uname -n)"
-printf 'kernel=%s\n' "$(uname -r)"
 printf 'boot_id=%s\n' "$(first_line /proc/sys/kernel/random/boot_id)"
-printf 'os=%s\n' "$(sed -n 's/^PRETTY_NAME=//p' /etc/os-release 2>/dev/null | tr -d '"')"
+if [ "$what" != again ]; then
+  printf 'hostname=%s\n' "$(uname -n)"
+  printf 'kernel=%s\n' "$(uname -r)"
+  printf 'os=%s\n' "$(sed -n 's/^PRETTY_NAME=//p' /etc/os-release 2>/dev/null | tr -d '"')"
+  printf 'systemd=%s\n' "$(systemctl --version 2>/dev/null | head -n 1)"
+fi
 printf 'now=%s\n' "$(date -u +%Y-%m-%dT%H:%M:%S.%3NZ)"
 printf 'uptime=%s\n' "$(first_line /proc/uptime)"
 printf 'login=%s\n' "$(id -un)"
@@ -31,7 +34,6 @@ else
   esac
   printf 'sudo_said=%s\n' "$sudo_said"
 fi
-printf 'systemd=%s\n' "$(systemctl --version 2>/dev/null | head -n 1)"
 printf 'simulated=%s\n' "${CONSOLE_LAB_SIMULATED:-}"
 
 section unit
