@@ -134,6 +134,8 @@ class Answers:
             "--after-cursor": True,
             "--grep": True,
         }
+        if argv == ["--sync"]:
+            return Answer()  # a line is in the lab's journal as soon as it was said
         flags, plain = options(argv, known)
         output = last_of(flags, "--output", "-o")
         lines = last_of(flags, "--lines", "-n")

@@ -227,6 +227,7 @@ TABLE: tuple[Row, ...] = (
         (*JOURNAL, "_SYSTEMD_INVOCATION_ID={invocation}", "+", "INVOCATION_ID={invocation}"),
         entries=ENTRY,
     ),
+    Row("everything said is written", ("journalctl", "--sync")),
     Row(
         "last lines of a start",
         (

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -39,7 +42,9 @@ class Desk:
         self.home = folder / "home"
         self.home.mkdir(parents=True)
         (self.home / ".gitconfig").write_text(GIT_CONFIG)
-        (folder / "run").mkdir(mode=0o700)
+        # Short: a socket's path holds about a hundred bytes.
+        self.runtime = tempfile.mkdtemp(prefix="con-")
+        weakref.finalize(self, shutil.rmtree, self.runtime, ignore_errors=True)
         self.started: list[subprocess.Popen[bytes]] = []
         self.inventory = write_inventory(folder / "hosts.toml", hosts, results=self.findings, **inventory)
         self.environment = {
@@ -50,7 +55,7 @@ class Desk:
             "GIT_CONFIG_NOSYSTEM": "1",
             "XDG_STATE_HOME": str(folder / "state"),
             "XDG_CONFIG_HOME": str(folder / "config"),
-            "XDG_RUNTIME_DIR": str(folder / "run"),
+            "XDG_RUNTIME_DIR": self.runtime,
         }
 
     @property

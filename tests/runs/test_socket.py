@@ -29,8 +29,8 @@ class Desk:
 
 
 @pytest.fixture
-def environment(tmp_path: Path) -> dict[str, str]:
-    return {"XDG_RUNTIME_DIR": str(tmp_path), "TMPDIR": str(tmp_path)}
+def environment() -> dict[str, str]:
+    return {"XDG_RUNTIME_DIR": os.environ["XDG_RUNTIME_DIR"]}
 
 
 @pytest.fixture

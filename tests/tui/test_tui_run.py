@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
@@ -121,10 +120,7 @@ class Run:
 
 
 @pytest.mark.parametrize(("key", "choice"), [("l", "leave"), ("b", "rollback"), ("w", None), ("escape", None)])
-async def test_x_sends_the_chosen_stop_and_nothing_else(
-    open_app: Opens, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str, choice: str | None
-) -> None:
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+async def test_x_sends_the_chosen_stop_and_nothing_else(open_app: Opens, key: str, choice: str | None) -> None:
     app = open_app()
     directory = made_up.write_run(app.session.base, story.numbered(story.waiting()), owned=True)
     run = Run()
