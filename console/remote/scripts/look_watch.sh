@@ -19,7 +19,7 @@ esac
 section journal
 case "$(unit_property ActiveState)/$(unit_property SubState)" in
   # The manager knows of the failure before the journal holds the lines that say why.
-  failed/* | */auto-restart) root journalctl --sync >/dev/null 2>&1 ;;
+  failed/* | */auto-*) root journalctl --sync >/dev/null 2>&1 ;;
 esac
 # By unit and not by invocation: in a crash loop the lines that say why belong to the invocation before.
 case $cursor in
