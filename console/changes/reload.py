@@ -5,7 +5,7 @@ from __future__ import annotations
 from console.changes.base import Made, Seen
 from console.errors import StepFailedError
 from console.remote.session import Reader, Remote
-from console.remote.systemd import unit_state
+from console.remote.systemd import parse_unit, unit_state
 from console.schema.change import ReloadChange
 from console.untrusted import one_line
 
@@ -18,11 +18,11 @@ async def look(change: ReloadChange, reader: Reader) -> Seen:
 
 async def make(change: ReloadChange, remote: Remote, run: str) -> Made:
     """Reload, and see that systemd no longer asks for one."""
-    output = await remote.act("act_reload.sh", lock=run, timeout_s=120.0)
+    output = await remote.act("act_reload.sh", change.unit, lock=run, timeout_s=120.0)
     if output.exit_status != 0:
         said = one_line(output.stderr.decode("utf-8", "replace"), 300)
         raise StepFailedError(f"daemon-reload failed: {said or output.exit_status}", where=remote.target.name)
-    state = await unit_state(remote, change.unit)
+    state = parse_unit(output.text("unit"), change.unit)
     if state.need_daemon_reload:
         raise StepFailedError(f"{change.unit} still needs a daemon-reload after one", where=remote.target.name)
     if state.load_state not in ("loaded", ""):

@@ -21,7 +21,7 @@ async def test_looking(needed: bool, said: str) -> None:
 async def test_it_is_made_and_looked_at() -> None:
     remote = FakeRemote()
     made = await kinds.make(RELOAD, remote, RUN)
-    assert remote.told == [("act_reload.sh", ()), ("look_unit.sh", ("chat.service",))]
+    assert remote.told == [("act_reload.sh", ("chat.service",))]
     assert remote.locks == [RUN]
     assert made.after == {"load_state": "loaded"}
 
@@ -30,7 +30,7 @@ async def test_undoing_is_reloading_again() -> None:
     remote = FakeRemote()
     assert await kinds.inverse(RELOAD, remote) is RELOAD
     await kinds.make(RELOAD, remote, RUN)
-    assert remote.scripts() == ["act_reload.sh", "look_unit.sh"]
+    assert remote.scripts() == ["act_reload.sh"]
 
 
 async def test_a_reload_that_failed() -> None:

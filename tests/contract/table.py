@@ -195,6 +195,11 @@ TABLE: tuple[Row, ...] = (
         ("systemctl", "show", "--no-pager", "--property=InvocationID,NRestarts,Job", "--", "{engine}"),
         properties={"InvocationID": INVOCATION, "NRestarts": NUMBER, "Job": EMPTY},
     ),
+    Row(
+        "read again",
+        ("systemctl", "show", "--no-pager", "--property=Id,LoadState,NeedDaemonReload", "--", "{engine}"),
+        properties={name: RUNNING[name] for name in ("Id", "LoadState", "NeedDaemonReload")},
+    ),
     Row("version", ("systemctl", "--version"), out=r"systemd \d+ \(.+\)\n\+PAM .*\n"),
     Row("reset a failure", ("systemctl", "reset-failed", "--", "{engine}")),
     Row(

@@ -131,7 +131,7 @@ async def test_edit_reload_restart_and_watch(host: Host, remote: Remote) -> None
     )  # fmt: skip
     assert done.exit_status == 0, done.complaint
     assert (await unit_state(remote, UNIT)).need_daemon_reload
-    assert (await remote.act("act_reload.sh", lock="01RUN")).exit_status == 0
+    assert (await remote.act("act_reload.sh", UNIT, lock="01RUN")).exit_status == 0
     state = await unit_state(remote, UNIT)
     assert not state.need_daemon_reload
     assert "200000" in state.exec_start[0]
@@ -231,7 +231,7 @@ async def test_sudo_with_a_password_is_said(host: Host, tmp_path: Path) -> None:
     ).writer()
     assert (await collect(connected, ENGINE)).host.sudo == "password"
     with pytest.raises(SudoError):
-        await connected.act("act_reload.sh")
+        await connected.act("act_reload.sh", UNIT)
     await connected.aclose()
 
 

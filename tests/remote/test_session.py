@@ -144,7 +144,7 @@ async def test_no_more_sessions_at_once_than_a_server_allows(remote: Remote, ssh
 
 async def test_only_looking_scripts_can_be_looked_and_only_acts_acted(remote: Remote) -> None:
     with pytest.raises(InternalError):
-        await remote.look("act_reload.sh")
+        await remote.look("act_reload.sh", "chat.service")
     with pytest.raises(InternalError):
         await remote.act("look_lock.sh")
 
@@ -169,7 +169,7 @@ async def test_each_privileged_act_is_its_own_sudo(connect: Connect, sshd: Sshd)
     sshd.stand_in("sudo", 'echo "$*" >>"$LAB/sudo.log"; shift 2; exec "$@"')
     sshd.stand_in("systemctl", 'echo "systemctl $*" >>"$LAB/systemctl.log"')
     remote = await connect()
-    await remote.act("act_reload.sh")
+    await remote.act("act_reload.sh", "chat.service")
     assert (sshd.folder / "sudo.log").read_text() == "-n -- systemctl daemon-reload\n"
 
 
@@ -178,7 +178,7 @@ async def test_sudo_never_never_calls_sudo(connect: Connect, sshd: Sshd) -> None
     sshd.stand_in("sudo", 'echo "$*" >>"$LAB/sudo.log"')
     remote = await connect(sudo="never")
     with pytest.raises(SudoError, match="the inventory says"):
-        await remote.act("act_reload.sh")
+        await remote.act("act_reload.sh", "chat.service")
     assert not (sshd.folder / "sudo.log").exists()
 
 
