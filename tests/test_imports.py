@@ -8,7 +8,7 @@ import tomllib
 from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[1]
-HEAVY = {"asyncssh", "git", "httpx", "pydantic", "rich", "textual", "tomlkit"}
+HEAVY = {"asyncssh", "git", "httpx", "numpy", "pydantic", "rich", "scipy", "textual", "tomlkit"}
 
 
 def contracts() -> dict[str, dict[str, list[str]]]:

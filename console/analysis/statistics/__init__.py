@@ -1,0 +1,1 @@
+"""Estimates with their uncertainty. Knows of times, counts and rates, and nothing of GPUs, engines or hosts."""
