@@ -8,12 +8,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from console import __version__
+from console.errors import CommitError
 from console.results.repository import Repository
 from console.runner import finish, prepare, undo
 from console.runner.context import RunContext
 from console.runner.target_run import TargetRun
 from console.runs.state import RunState
-from console.schema.events import RunFinished, RunStarted, WaveFinished, WaveStarted
+from console.schema.events import LogLine, RunFinished, RunStarted, WaveFinished, WaveStarted
 from console.schema.outcome import Outcome, worst
 from console.schema.runbook import Runbook, Value
 
@@ -80,6 +81,8 @@ async def _all(
     ended: dict[str, tuple[Outcome, int | None]],
 ) -> None:
     """Plan and ask for every target, then change them. One refusal stops them all: no fleet is changed half."""
+    if repository is not None and context.options.commit:
+        await _ask_for(repository, context)
     try:
         ready = all(await asyncio.gather(*(prepare.prepare(run) for run in targets)))
         keep_plan(targets)
@@ -94,6 +97,15 @@ async def _all(
                 ended[name] = await finish.finish(run, state, repository)
             elif name not in ended and run.reader is not None:
                 await run.reader.aclose()
+
+
+async def _ask_for(repository: Repository, context: RunContext) -> None:
+    """Before anybody agrees, say that the record will not be committed; no change waits for that."""
+    try:
+        await asyncio.to_thread(repository.open)
+    except CommitError as error:
+        text = f"the record will be saved, not committed: {error}"
+        context.emit(LogLine(source="results", kind="failure", text=text))
 
 
 async def _waves(

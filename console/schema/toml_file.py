@@ -22,7 +22,7 @@ def read_toml(path: Path) -> tuple[str, dict[str, Any]]:
     try:
         text = path.read_bytes().decode("utf-8")
     except FileNotFoundError:
-        raise InvalidFileError("no such file", where=str(path)) from None
+        raise InvalidFileError(f"no such file{nearest(path.name, _beside(path))}", where=str(path)) from None
     except UnicodeDecodeError as error:
         raise InvalidFileError(f"not UTF-8 at byte {error.start}", where=str(path)) from None
     except OSError as error:
@@ -34,6 +34,14 @@ def read_toml(path: Path) -> tuple[str, dict[str, Any]]:
         at = re.search(r"\(at line (\d+), column \d+\)", message)
         where = f"{path}:{at[1]}" if at else str(path)
         raise InvalidFileError(re.sub(r"\s*\(at .*\)$", "", message), where=where) from None
+
+
+def _beside(path: Path) -> list[str]:
+    """Names of the TOML files in the same folder; none where it cannot be read."""
+    try:
+        return [other.name for other in path.parent.iterdir() if other.suffix == ".toml"]
+    except OSError:
+        return []
 
 
 _HEADER = re.compile(r"^\s*(\[\[?)\s*([^\]]+?)\s*\]\]?\s*(?:#.*)?$")

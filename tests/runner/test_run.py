@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from console.errors import NotServedError, StateError
+from console.results.repository import Repository
 from console.runner import finish, run
 from console.runner.context import RunContext
 from console.runner.target_run import TargetRun
 from console.runs.state import RunState
-from console.schema.events import RecordSaved, RunFinished, TargetFinished
+from console.schema.events import LogLine, RecordSaved, RunFinished, TargetFinished, TargetStarted
 from console.schema.runbook import parse_runbook
 from tests.fakes import Told, context, target, target_run
 from tests.runner.job import FILE, RELOAD, RESTART, Host, Looks, job, raises
@@ -45,9 +46,15 @@ class Fleet:
         host.target = at
         return target_run(self.context, host, job(*MAIN, target=at), at)
 
-    async def go(self, *, at_once: bool = True, keep_plan: Any = lambda _runs: None) -> run.RunResult:
+    async def go(
+        self,
+        *,
+        at_once: bool = True,
+        keep_plan: Any = lambda _runs: None,
+        repository: Repository | None = None,
+    ) -> run.RunResult:
         runbook = parse_runbook("", TABLE | ({"waves": ["100%"]} if at_once else {}), "b.toml")
-        return await run.execute(self.context, self.state, runbook, self.runs, {}, None, keep_plan)
+        return await run.execute(self.context, self.state, runbook, self.runs, {}, repository, keep_plan)
 
     def finished(self) -> RunFinished:
         (event,) = self.told.of(RunFinished)
@@ -85,6 +92,22 @@ async def test_a_record_that_cannot_be_made_frees_the_host_all_the_same(
     await fleet.go()
     assert "the record could not be kept" in fleet.finished().message
     assert (fleet.hosts["n1"].holds[-1].released, fleet.hosts["n1"].closed) == (1, 1)
+
+
+async def test_results_that_cannot_be_used_are_told_before_anything_is_looked_at(tmp_path: Path, looks: Looks) -> None:
+    taken = tmp_path / "results"
+    taken.mkdir()
+    (taken / "notes.txt").write_text("of somebody else")
+    fleet = Fleet(tmp_path, "n1")
+    result = await fleet.go(repository=Repository(taken))
+    kinds = [type(event) for event in fleet.told.events]
+    (said, *_) = fleet.told.of(LogLine)
+    assert "saved, not committed" in said.text
+    assert "is not a git repository and not empty" in said.text
+    assert f"git init {taken}" in said.text
+    assert kinds.index(LogLine) < kinds.index(TargetStarted)
+    assert result.outcomes == {"n1/chat": "verified"}
+    assert [path.name for path in taken.iterdir()] == ["notes.txt"]
 
 
 async def test_a_plan_that_cannot_be_kept_changes_nothing_and_is_said(tmp_path: Path, looks: Looks) -> None:

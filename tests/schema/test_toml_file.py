@@ -62,6 +62,11 @@ class TestReading:
         with pytest.raises(InvalidFileError, match="no such file"):
             read_toml(tmp_path / "none.toml")
 
+    def test_a_name_nearly_right(self, tmp_path: Path) -> None:
+        (tmp_path / "extend_context.toml").touch()
+        with pytest.raises(InvalidFileError, match=r"no such file; did you mean 'extend_context\.toml'\?"):
+            read_toml(tmp_path / "extend_contxt.toml")
+
     def test_not_text(self, tmp_path: Path) -> None:
         (tmp_path / "x.toml").write_bytes(b"schema = 1\n# \xff\n")
         with pytest.raises(InvalidFileError, match="not UTF-8 at byte 13"):
