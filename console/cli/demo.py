@@ -33,7 +33,10 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, output: Output) -> int:
     folder = demo_folder()
-    output.note(f"a simulated host in {folder} (everything it says is marked as simulated)")
+    output.note(
+        f"a simulated host in {folder}: everything it says is marked as simulated, "
+        f"and its clock runs {SPEED:.0f} times as fast as yours"
+    )
     try:
         lab = start_detached(folder, speed=SPEED, fault=arguments.fault, above_context=FAULT_ABOVE_CONTEXT)
     except LabError as error:
@@ -78,6 +81,7 @@ def show(hosts: Inventory, output: Output) -> None:
     output.data(f"\nWhat git log of {hosts.results_path} says:\n")
     output.data("\n".join(f"    {line}".rstrip() for line in text.splitlines()))
     output.data(
+        "\nThe simulated host is gone now, and with it what `next` names; `console lab up` starts one that stays.\n"
         "\nOn a host of yours:\n"
         f"    console hosts add gpu1/{target.service_name} --address gpu1.example.net --unit {target.service.unit} \\\n"
         f"        --engine sglang --url http://127.0.0.1:30000\n"
