@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+from console.engines.metrics import Counters
 from console.schema.serving import Serving
 
 ValueKind = Literal["int", "human_int", "float", "str", "flag"]
@@ -129,6 +130,24 @@ class Engine(Protocol):
         ...
 
     def read_generation(self, reply: Reply) -> Generation: ...
+
+    def counters_request(self) -> Request:
+        """What the engine counts, for `read_counters`; 404 and the like where it was not told to say it."""
+        ...
+
+    def read_counters(self, reply: Reply) -> Counters: ...
+
+    def reset_cache(self) -> Request | None:
+        """Forget the prefix cache; None where the engine cannot, or only one request at a time can do without it."""
+        ...
+
+    def abort(self, request_id: str) -> Request | None:
+        """Stop one request; None where closing its connection is the only way."""
+        ...
+
+    def agrees(self, setting: str, given: str, served: str, slots: int = 1) -> bool:
+        """Whether an instance given `given` reports `served`, as far as rounding and slots go. Never raises."""
+        ...
 
     def largest_request(
         self, context_length: int, pool_tokens: int, output_tokens: int, reserved_tokens: int = 0

@@ -7,15 +7,14 @@ log lines in `sglang_log`.
 from __future__ import annotations
 
 import hashlib
-import math
-import re
 import struct
-from collections.abc import Callable, Mapping, Sequence
-from decimal import Decimal
+from collections.abc import Mapping, Sequence
 
 from console.engines import sglang_flags, sglang_log, sglang_replies
 from console.engines.base import Generation, LogLine, Reply, Request, Spelling, ValueKind
 from console.engines.logtable import most_certain
+from console.engines.metrics import Counters
+from console.engines.values import PARSERS, same_value
 from console.schema.serving import Serving
 
 
@@ -72,9 +71,6 @@ _SPELLINGS: Mapping[str, Spelling] = dict(
     )
 )
 
-_SI = {"k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
-_IEC = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
-
 # The scheduler takes prompts shorter than max_req_input_len = min(context, pool) - 1 - 5 (`tp_worker.py`).
 _PROMPT_MARGIN = 7
 # It cuts max_new_tokens to min(context, pool) - 1 - prompt - 1 without a word.
@@ -103,7 +99,7 @@ class SGLang:
         if spelling is None:
             raise ValueError(f"sglang has no setting {setting!r}")
         try:
-            return _PARSERS[spelling.kind](text)
+            return PARSERS[spelling.kind](text)
         except ValueError as error:
             raise ValueError(f"{setting}: {error}") from None
 
@@ -163,6 +159,23 @@ class SGLang:
     def read_generation(self, reply: Reply) -> Generation:
         return sglang_replies.generation(reply)
 
+    def counters_request(self) -> Request:
+        """Answered with `--enable-metrics` only."""
+        return Request("GET", "/metrics")
+
+    def read_counters(self, reply: Reply) -> Counters:
+        return sglang_replies.counters(reply)
+
+    def reset_cache(self) -> Request:
+        """Refused with 400 while requests are in flight; resets the mean acceptance length, too."""
+        return Request("POST", "/flush_cache")
+
+    def abort(self, request_id: str) -> Request:
+        return Request("POST", "/abort_request", json={"rid": request_id})
+
+    def agrees(self, setting: str, given: str, served: str, slots: int = 1) -> bool:
+        return same_value(self.parse_value, setting, given, served)
+
     def largest_request(
         self, context_length: int, pool_tokens: int, output_tokens: int, reserved_tokens: int = 0
     ) -> int:
@@ -174,58 +187,3 @@ class SGLang:
             context_length - 1 - reserved_tokens - output_tokens,
         )
         return max(most, 0)
-
-
-def _integer(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise ValueError(f"{text!r} is not a whole number") from None
-
-
-def _human_integer(text: str) -> int:
-    """`200k` = 200000, `200Ki` = 204800, `25.6k` = 25600; suffixes are case-sensitive.
-
-    Source: `human_readable_int`, from 0.5.10 on; earlier releases take whole numbers only.
-    """
-    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)(Ki|Mi|Gi|Ti|k|M|G|T)", text.strip())
-    if match is None:
-        try:
-            return int(text)
-        except ValueError:
-            raise ValueError(
-                f"{text!r} is not a whole number such as 200000, 200k (200000) or 200Ki (204800)"
-            ) from None
-    digits, suffix = match.groups()
-    if suffix in _SI:
-        return int(Decimal(digits) * _SI[suffix])
-    if "." in digits:
-        raise ValueError(f"{text!r}: no decimals before {suffix}")
-    return int(digits) * _IEC[suffix]
-
-
-def _number(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        raise ValueError(f"{text!r} is not a number") from None
-    if not math.isfinite(value):
-        raise ValueError(f"{text!r} is not a finite number")
-    return value
-
-
-def _switch(text: str) -> int:
-    if text.lower() in ("", "true", "1", "yes", "on"):
-        return 1
-    if text.lower() in ("false", "0", "no", "off"):
-        return 0
-    raise ValueError(f"{text!r} is neither true nor false")
-
-
-_PARSERS: Mapping[ValueKind, Callable[[str], int | float | str]] = {
-    "int": _integer,
-    "human_int": _human_integer,
-    "float": _number,
-    "str": str,
-    "flag": _switch,
-}

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from console.engines.base import Generation, Reply
+from console.engines.bodies import (
+    LargestRequest,
+    as_count,
+    as_dict,
+    as_list,
+    as_reported,
+    as_seconds,
+    as_text,
+    error_text,
+    no_generation,
+    object_of,
+    read_json,
+    smallest,
+    status_text,
+    summed,
+)
+from console.engines.metrics import Counters, Metrics
 from console.schema.serving import Serving
-from console.untrusted import decode, one_line
-
-_LONGEST_TEXT = 500
+from console.untrusted import decode
 
 # Setting → its key in the server's account of itself. Nothing else of that account is kept: it holds `api_key`,
 # `admin_api_key` and whatever a release adds, in clear.
@@ -60,41 +73,37 @@ _REPORTED: Mapping[str, str] = {
 }
 
 
-class LargestRequest(Protocol):
-    def __call__(self, context_length: int, pool_tokens: int, output_tokens: int, reserved_tokens: int = 0) -> int: ...
-
-
 def serving(replies: Mapping[str, Reply], largest_request: LargestRequest) -> Serving:
     """The answers to `SGLang.status_requests`, by path; any may be missing, refused or garbage."""
-    cards = [item for item in _list(_object(replies.get("/v1/models")).get("data")) if isinstance(item, dict)]
+    cards = [item for item in as_list(object_of(replies.get("/v1/models")).get("data")) if isinstance(item, dict)]
     card = cards[0] if cards else {}  # the base model comes first, LoRA adapters after it
-    info = _object(replies.get("/server_info")) or _object(replies.get("/get_server_info"))
-    loads = [item for item in _list(_object(replies.get("/v1/loads")).get("loads")) if isinstance(item, dict)]
-    inner = [item for item in _list(info.get("internal_states")) if isinstance(item, dict)]
+    info = object_of(replies.get("/server_info")) or object_of(replies.get("/get_server_info"))
+    loads = [item for item in as_list(object_of(replies.get("/v1/loads")).get("loads")) if isinstance(item, dict)]
+    inner = [item for item in as_list(info.get("internal_states")) if isinstance(item, dict)]
 
     # `context_length` of the account is the flag, null where unset; the card says what is in effect.
-    context = _count(card.get("max_model_len")) or _count(info.get("context_length"))
-    pool = _count(info.get("max_total_num_tokens")) or _smallest(
-        [_count(load.get("max_total_num_tokens")) for load in loads]
-        + [_count(_dict(state.get("memory_usage")).get("token_capacity")) for state in inner]
+    context = as_count(card.get("max_model_len")) or as_count(info.get("context_length"))
+    pool = as_count(info.get("max_total_num_tokens")) or smallest(
+        [as_count(load.get("max_total_num_tokens")) for load in loads]
+        + [as_count(as_dict(state.get("memory_usage")).get("token_capacity")) for state in inner]
     )
     reserved = _reserved(info)
     largest = largest_request(context, pool, 1, reserved) if context and pool else None
-    limit = _count(info.get("max_req_input_len"))
+    limit = as_count(info.get("max_req_input_len"))
     if limit:  # it refuses prompts of this length too: `len(input_ids) >= max_req_input_len`
         largest = limit - 1 if largest is None else min(limit - 1, largest)
 
     return Serving(
-        model=_text(card.get("id")) or _text(info.get("served_model_name")) or None,
-        version=_text(info.get("version")) or None,
+        model=as_text(card.get("id")) or as_text(info.get("served_model_name")) or None,
+        version=as_text(info.get("version")) or None,
         context_length=context,
         pool_tokens=pool,
         largest_request_tokens=largest,
         reserved_tokens=reserved,
-        running_requests=_sum(loads, "num_running_reqs"),
-        queued_requests=_sum(loads, "num_waiting_reqs"),
+        running_requests=summed(loads, "num_running_reqs"),
+        queued_requests=summed(loads, "num_waiting_reqs"),
         settings={
-            setting: _as_reported(info[key])
+            setting: as_reported(info[key])
             for setting, key in _REPORTED.items()
             if isinstance(info.get(key), str | int | float)
         },
@@ -108,107 +117,54 @@ def _reserved(info: Mapping[str, Any]) -> int:
     Source: `compute_num_reserved_tokens`. SGLang reserves them for the EAGLE family from 0.5.10 on; what a fork's own
     algorithm reserves is unknown, so every algorithm counts.
     """
-    if not _text(info.get("speculative_algorithm")):
+    if not as_text(info.get("speculative_algorithm")):
         return 0
-    tree = (_count(info.get("speculative_eagle_topk")) or 0) * (_count(info.get("speculative_num_steps")) or 0)
-    return max(tree, _count(info.get("speculative_num_draft_tokens")) or 0)
+    tree = (as_count(info.get("speculative_eagle_topk")) or 0) * (as_count(info.get("speculative_num_steps")) or 0)
+    return max(tree, as_count(info.get("speculative_num_draft_tokens")) or 0)
 
 
 def generation(reply: Reply) -> Generation:
     """The answer to `/generate`."""
-    body = _json(reply.body)
+    body = read_json(reply.body)
     if isinstance(body, list) and body:
         body = body[0]
     if reply.status != 200:
-        return _nothing(_error_text(body) or reply.error or _status_text(reply))
+        return no_generation(error_text(body) or reply.error or status_text(reply))
     if not isinstance(body, dict) or not isinstance(body.get("meta_info"), dict):
-        return _nothing(_error_text(body) or "the answer holds no meta_info")
+        return no_generation(error_text(body) or "the answer holds no meta_info")
     meta = body["meta_info"]
     finish = meta.get("finish_reason")
-    reason = _text(finish.get("type") if isinstance(finish, dict) else finish)
+    reason = as_text(finish.get("type") if isinstance(finish, dict) else finish)
     error = ""
     if isinstance(finish, dict) and reason == "abort":
-        error = _text(finish.get("message")) or "the engine aborted the request"
+        error = as_text(finish.get("message")) or "the engine aborted the request"
     return Generation(
-        prompt_tokens=_count(meta.get("prompt_tokens")),
-        completion_tokens=_count(meta.get("completion_tokens")),
-        cached_tokens=_count(meta.get("cached_tokens")),
-        server_time_s=_seconds(meta.get("e2e_latency")),
-        verify_steps=_count(meta.get("spec_verify_ct")),
+        prompt_tokens=as_count(meta.get("prompt_tokens")),
+        completion_tokens=as_count(meta.get("completion_tokens")),
+        cached_tokens=as_count(meta.get("cached_tokens")),
+        server_time_s=as_seconds(meta.get("e2e_latency")),
+        verify_steps=as_count(meta.get("spec_verify_ct")),
         finish_reason=reason or None,
         error=error,
     )
 
 
-def _nothing(error: str) -> Generation:
-    return Generation(None, None, None, None, None, None, error=error)
-
-
-def _status_text(reply: Reply) -> str:
-    return f"HTTP {reply.status}" if reply.status else "no answer"
-
-
-def _error_text(body: object) -> str:
-    """`{"error": {"message": …}}`, `{"error": "…"}`, `{"message": …}` (OpenAI style) or `{"detail": …}`."""
-    if not isinstance(body, dict):
-        return ""
-    error = body.get("error")
-    candidates = (error.get("message") if isinstance(error, dict) else error, body.get("message"), body.get("detail"))
-    return next((_text(item) for item in candidates if _text(item)), "")
-
-
-def _json(body: bytes) -> Any:
-    try:
-        return json.loads(decode(body))
-    except (ValueError, RecursionError):
-        return None
-
-
-def _object(reply: Reply | None) -> dict[str, Any]:
-    return _dict(_json(reply.body)) if reply is not None and reply.status == 200 else {}
-
-
-def _dict(value: object) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _list(value: object) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def _text(value: object) -> str:
-    return one_line(value, _LONGEST_TEXT) if isinstance(value, str) else ""
-
-
-def _as_reported(value: str | float) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return one_line(str(value), _LONGEST_TEXT)
-
-
-def _count(value: object) -> int | None:
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return value if isinstance(value, int) and 0 <= value < 2**63 else None
-
-
-def _seconds(value: object) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    try:
-        seconds = float(value)
-    except OverflowError:
-        return None
-    return seconds if math.isfinite(seconds) and seconds >= 0 else None
-
-
-def _smallest(values: list[int | None]) -> int | None:
-    return min((value for value in values if value), default=None)
-
-
-def _sum(items: list[dict[str, Any]], key: str) -> int | None:
-    counts = [_count(item.get(key)) for item in items]
-    known = [count for count in counts if count is not None]
-    return sum(known) if known else None
+def counters(reply: Reply) -> Counters:
+    """The answer to `/metrics`; gauges of several ranks: requests are summed, the fullest pool counts."""
+    if reply.status != 200:
+        return Counters(error=reply.error or status_text(reply))
+    found = Metrics.parse(decode(reply.body))
+    pool = found.smallest("sglang:max_total_num_tokens")
+    window = found.smallest("sglang:context_len")
+    return Counters(
+        prompt_tokens=found.sum("sglang:prompt_tokens"),
+        generated_tokens=found.sum("sglang:generation_tokens"),
+        cached_tokens=found.sum("sglang:cached_tokens"),
+        draft_steps=found.sum("sglang:spec_verify_calls"),
+        requests_running=found.count("sglang:num_running_reqs"),
+        requests_waiting=found.count("sglang:num_queue_reqs"),
+        pool_usage=found.largest("sglang:token_usage"),
+        accept_length=found.largest("sglang:spec_accept_length"),
+        pool_tokens=int(pool) if pool else None,
+        context_length=int(window) if window else None,
+    )

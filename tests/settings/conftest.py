@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from console.engines.base import Engine, Generation, LogLine, Reply, Request, Spelling
+from console.engines.metrics import Counters
 from console.schema.serving import Serving
 
 
@@ -55,6 +56,21 @@ class TableEngine:
 
     def read_generation(self, reply: Reply) -> Generation:
         raise NotImplementedError
+
+    def counters_request(self) -> Request:
+        raise NotImplementedError
+
+    def read_counters(self, reply: Reply) -> Counters:
+        raise NotImplementedError
+
+    def reset_cache(self) -> Request | None:
+        raise NotImplementedError
+
+    def abort(self, request_id: str) -> Request | None:
+        raise NotImplementedError
+
+    def agrees(self, setting: str, given: str, served: str, slots: int = 1) -> bool:
+        return self.parse_value(setting, given) == self.parse_value(setting, served)
 
     def largest_request(
         self, context_length: int, pool_tokens: int, output_tokens: int, reserved_tokens: int = 0
