@@ -10,6 +10,8 @@ from typing import Any
 from console.clock import stamp
 from console.engines.base import Engine, Reply
 from console.facts.journal import JournalLine, parse_journal
+from console.facts.memory import memory_of
+from console.facts.model_config import read_models
 from console.facts.parse import parse_host, parse_ledger, parse_lock, parse_paths, parse_process
 from console.remote.files import parse_files
 from console.remote.session import Reader
@@ -63,7 +65,7 @@ async def collect(reader: Reader, engine: Engine, *, patience_s: float = 0.0, as
     host = parse_host(sections)
     # A simulated host's journal keeps wall time; everything else of it is measured as if it ran at its own speed.
     speed = target.host.speed
-    return Facts(
+    facts = Facts(
         target=target.name,
         read_at=stamp(reader.clock.now()),
         host=host,
@@ -78,7 +80,10 @@ async def collect(reader: Reader, engine: Engine, *, patience_s: float = 0.0, as
         load_times_s=load_times_s(head, speed),
         prefill_tok_s=prefill_tok_s([*head, *tail]),
         foreign_requests_60s=recent_requests(head, tail, host.now, speed),
+        memory=memory_of(head),
     )
+    models = await read_models(reader, engine, facts, patience_s=patience_s) if ask_engine else ()
+    return facts.model_copy(update={"models": models})
 
 
 async def _serving(

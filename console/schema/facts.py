@@ -114,6 +114,35 @@ class PathCheck(Read):
     kind: Literal["binary", "model", "folder"]
 
 
+class ModelConfig(Read):
+    """config.json of the model or of its draft, where the command line points. `named` is the word that points."""
+
+    role: Literal["model", "draft"]
+    named: str
+    path: str = ""
+    sha256: str = ""
+    error: str = ""  # why it could not be read
+    weights_bytes: int | None = None  # of the weight files beside it
+    content: bytes = Field(default=b"", exclude=True, repr=False)
+
+
+class PoolLine(Read):
+    """A KV pool as the engine logged it. `gib`: on one GPU."""
+
+    tokens: int
+    gib: float | None = None
+    dtype: str = ""
+
+
+class MemoryLog(Read):
+    """What the log of this start says of one GPU's memory."""
+
+    weights_gib: float | None = None
+    pools: tuple[PoolLine, ...] = ()
+    free_gib: float | None = None  # after the graphs
+    max_running: int | None = None
+
+
 class LedgerEntry(Read):
     """A change the host remembers. `document` is its change.json, masked."""
 
@@ -154,6 +183,8 @@ class Facts(Read):
     load_times_s: tuple[float, ...] = ()  # start to ready, of starts the journal still shows, newest first
     prefill_tok_s: float | None = None  # as the engine last logged it
     foreign_requests_60s: int | None = None  # requests not ours in the last minute; None: cannot be seen
+    models: tuple[ModelConfig, ...] = ()
+    memory: MemoryLog = Field(default_factory=MemoryLog)
 
     def names(self) -> dict[str, str | int | float | None]:
         """What a runbook may name as `facts.NAME`."""
