@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from console.cli import identity
 from console.cli.front import Front
 from console.cli.output import Output
 from console.cli.run import drive, options
@@ -42,6 +43,7 @@ class Past:
     inventory: Inventory
     runbook: Runbook
     root: str = ""  # the run whose ledger entry holds the backups
+    operator: str = ""  # who began it, where that is not known to be the one who finishes it
 
 
 def of_this_machine(name: str, purpose: Purpose) -> Past:
@@ -105,7 +107,9 @@ def carry_out(past: Past, purpose: Purpose, arguments: argparse.Namespace, outpu
     runbook = past.runbook.model_copy(
         update={"unattended": "refuse", "waves": (), "confirm": past.runbook.confirm or f"{verb} {past.run}?"}
     )
-    chosen = options(arguments, output, parent=past.run, purpose=purpose, root=past.root)
+    me = f"{identity.operator()} from {identity.this_host()}"
+    others = past.operator if past.operator != me or arguments.verb == "takeover" else ""
+    chosen = options(arguments, output, parent=past.run, purpose=purpose, root=past.root, taken_over_from=others)
     policy.attended(runbook, targets, terminal=chosen.terminal, yes=chosen.yes, reason=chosen.reason)
     front = Front(output, json=arguments.json, title=f"{verb} {past.run}")
     request = Request(

@@ -124,9 +124,7 @@ def blocked_by(facts: Facts) -> list[str]:
     said = []
     if facts.lock.held:
         said.append(f"lock of run {facts.lock.run} ({facts.lock.operator}) since {facts.lock.since}")
-    said += [
-        f"open run {entry.run} of {entry.operator}: {entry.summary}" for entry in facts.ledger if entry.state == "open"
-    ]
+    said += [f"open run {entry.run} of {entry.operator}: {entry.summary}" for entry in facts.ledger if entry.open]
     if facts.host.sudo not in ("root", "passwordless") and not facts.ledger:
         # The ledger is root's. The lock is for everybody to read.
         lock = [] if facts.lock.held else ["no lock"]

@@ -265,7 +265,7 @@ class Remote(Reader):
         mark = new_mark()
         body = {**document, "run": run, "since": document.get("since") or stamp(self.clock.now()), "pid": os.getpid()}
         encoded = base64.b64encode((json.dumps(body) + "\n").encode()).decode()
-        args = (self.target.host.runtime_folder, self.lock_file, encoded)
+        args = (self.target.host.runtime_folder, self.lock_file, encoded, run)
         script = self._render("act_lock.sh", args, mark, keep_stdin=True)
         deadline = asyncio.get_running_loop().time() + OWN_LOCK_S
         while True:

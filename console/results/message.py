@@ -206,6 +206,7 @@ def _all(record: Record) -> Iterator[tuple[str, str]]:
     yield "Reason", record.reason
     yield "Ticket", record.ticket
     yield "Operator", record.operator
+    yield "Taken-Over-From", record.taken_over_from
     yield (
         "Operator-Auth",
         ", ".join(

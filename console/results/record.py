@@ -49,6 +49,7 @@ def build_record(state: RunState, target: str, plan: Plan | None = None) -> Reco
             "plan_sha256": seen.plan.plan_sha256 if seen.plan else started.plan_sha256,
             "variables": started.vars,
             "operator": started.operator,
+            "taken_over_from": started.taken_over_from,
             "operator_auth": seen.auth,
             "from_host": started.from_host,
             "reason": started.reason,

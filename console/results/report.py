@@ -71,6 +71,7 @@ def _head(record: Record) -> Iterator[tuple[str, str]]:
         "started": record.started_at,
         "took": span(record.duration_s) + (f" (simulated time, speed {record.speed:g})" if record.speed != 1.0 else ""),
         "operator": record.operator + (f" from {record.from_host}" if record.from_host else ""),
+        "begun by": record.taken_over_from,
         "authenticated": record.operator_auth,
         "reason": record.reason,
         "ticket": record.ticket,

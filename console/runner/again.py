@@ -42,9 +42,9 @@ class Earlier:
     purpose: str = "run"
 
     @classmethod
-    def of_ledger(cls, run: str, plan: Plan, purpose: str = "run") -> Earlier:
+    def of_ledger(cls, run: str, plan: Plan, purpose: str = "run", *, undoing: bool = False) -> Earlier:
         everything = frozenset(change.id for change in plan.changes)
-        return cls(run, plan, everything, everything, purpose=purpose)
+        return cls(run, plan, everything, everything, undoing, purpose=purpose)
 
 
 async def seen_files(plan: Plan, reader: Reader) -> dict[str, Seen]:

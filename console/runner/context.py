@@ -34,6 +34,7 @@ class Options:
     parent: str = ""
     root: str = ""  # of a resume or rollback: the run whose ledger entry holds the backups
     purpose: Literal["run", "resume", "rollback"] = "run"
+    taken_over_from: str = ""  # who began what this run finishes, where that was somebody else
 
 
 @dataclass

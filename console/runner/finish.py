@@ -77,7 +77,7 @@ async def _settle_earlier(run: TargetRun, outcome: Outcome) -> None:
     if run.facts is None or run.lock is None or outcome not in settles(run):
         return
     options = run.context.options
-    still_open = [entry.run for entry in run.facts.ledger if entry.state == "open" and entry.run != run.context.run]
+    still_open = [entry.run for entry in run.facts.ledger if entry.open and entry.run != run.context.run]
     if options.purpose == "rollback":
         await settle(run.lock.remote, run.context.run, [options.parent], "rolled-back")
         still_open = [name for name in still_open if name != options.parent]

@@ -25,7 +25,7 @@ from console.runs.directory import RunDirectory, base_folder
 from console.runs.log import kill_after
 from console.runs.socket import ControlSocket
 from console.runs.state import RunState
-from console.schema.events import AbortRequested, Event
+from console.schema.events import AbortRequested, Event, WaitExtended
 from console.schema.facts import Facts
 from console.schema.hosts import Inventory, Target
 from console.schema.plan import Plan, PlanFile
@@ -171,6 +171,7 @@ def _handler(context: RunContext) -> Callable[[StopIt | Answer | Extend], Reply]
                 return Reply(ok=not wrong, message=wrong)
             case Extend():
                 context.extended_s += message.minutes * 60
+                context.emit(WaitExtended(minutes=message.minutes, by=message.by or "attach"))
                 return Reply(ok=True)
 
     return handle

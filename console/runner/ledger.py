@@ -15,7 +15,7 @@ from console.schema.change import FileChange
 from console.schema.plan import Plan, keep_exact
 from console.untrusted import one_line
 
-LedgerEnd = str  # open · verified · applied · rolled-back · unchanged · rollback-failed
+LedgerEnd = str  # open · undoing · guard · verified · rolled-back · unchanged · settled
 
 
 class Ledger:
@@ -44,6 +44,7 @@ class Ledger:
             "target": self.plan.target.name,
             "unit": self.plan.target.service.unit,
             "operator": options.operator,
+            "taken_over_from": options.taken_over_from,
             "from_host": options.from_host,
             "auth": self.remote.auth,
             "root": options.root,

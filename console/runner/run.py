@@ -51,6 +51,7 @@ async def execute(
             targets=tuple(run.target.name for run in targets),
             vars=dict(variables),
             operator=options.operator,
+            taken_over_from=options.taken_over_from,
             from_host=options.from_host,
             reason=options.reason,
             ticket=options.ticket,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from console.changes import command, kinds
@@ -44,6 +45,7 @@ async def put_back(run: TargetRun, reason: str) -> None:
         run.phase("undo", "failed", f"nothing was put back: {known}", started, known)
         return
     run.context.emit(UndoStarted(target=run.target.name, reason=reason))
+    await _tell_ledger(run)
     left: list[str] = []  # what the commands of the runbook did and nothing undid
     message = "the old state is back"
     proven = False
@@ -55,6 +57,13 @@ async def put_back(run: TargetRun, reason: str) -> None:
         message = str(known_error(error))
     message = "; still there: ".join([message, *left])
     run.context.emit(UndoFinished(target=run.target.name, proven=proven, message=message))
+
+
+async def _tell_ledger(run: TargetRun) -> None:
+    """Whoever takes this run over goes on putting back. That this cannot be said keeps nobody from doing it."""
+    if run.ledger is not None:
+        with suppress(ConsoleError):
+            await run.ledger.close("undoing")
 
 
 def known_error(error: Exception) -> ConsoleError:

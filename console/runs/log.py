@@ -33,6 +33,7 @@ DURABLE_KINDS = frozenset(
         "service.verified",
         "question.answered",
         "abort.requested",
+        "wait.extended",
         "record.saved",
         "record.committed",
     }

@@ -43,6 +43,7 @@ class RunStarted(Event):
     targets: tuple[str, ...] = ()
     vars: dict[str, Any] = Field(default_factory=dict)
     operator: str = ""
+    taken_over_from: str = ""  # who began what this run finishes, where that was somebody else
     from_host: str = ""
     reason: str = ""
     ticket: str = ""
@@ -300,6 +301,14 @@ class AbortRequested(Event):
     choice: str = ""
 
 
+class WaitExtended(Event):
+    """Somebody lets the run wait longer for the service."""
+
+    type: ClassVar[str] = "wait.extended"
+    minutes: float
+    by: str = ""
+
+
 class RecordSaved(Event):
     type: ClassVar[str] = "record.saved"
     path: str
@@ -343,6 +352,7 @@ EVENT_TYPES: dict[str, type[Event]] = {
         QuestionAsked,
         QuestionAnswered,
         AbortRequested,
+        WaitExtended,
         RecordSaved,
         RecordCommitted,
     )

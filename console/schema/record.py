@@ -70,6 +70,7 @@ class Record(Read):
     plan_sha256: str = ""
     variables: dict[str, Any] = Field(default_factory=dict)
     operator: str = ""
+    taken_over_from: str = ""
     operator_auth: str = ""
     from_host: str = ""
     reason: str = ""

@@ -145,12 +145,13 @@ def _lock(facts: Facts) -> str:
 def _ledger(entries: Sequence[LedgerEntry]) -> list[str]:
     if not entries:
         return ["empty"]
+    standing = {"open": "", "undoing": " (being put back)", "guard": " (put back by the guard)"}
     waiting = [
-        f"OPEN {entry.run} {day(entry.at)} {entry.operator}: {entry.summary or entry.reason}"
+        f"OPEN{standing[entry.state]} {entry.run} {day(entry.at)} {entry.operator}: {entry.summary or entry.reason}"
         for entry in entries
-        if entry.state == "open"
+        if entry.open
     ]
-    closed = [entry for entry in entries if entry.state != "open"]
+    closed = [entry for entry in entries if not entry.open]
     newest = [f"{entry.state} {entry.run} {day(entry.at)} {entry.operator}: {entry.summary}" for entry in closed[:3]]
     more = [f"and {len(closed) - 3} earlier ones"] if len(closed) > 3 else []
     return [*waiting, *newest, *more]

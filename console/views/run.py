@@ -33,6 +33,7 @@ from console.schema.events import (
     TargetStarted,
     UndoFinished,
     UndoStarted,
+    WaitExtended,
     WaveFinished,
     WaveStarted,
 )
@@ -116,6 +117,8 @@ class Narration:
                 return self._say(event, f"asked: {event.text}  (without an answer: {event.default})", "warn")
             case QuestionAnswered():
                 return self._say(event, f"answer: {event.answer}, by {event.by}")
+            case WaitExtended():
+                return [Line(f"waits {event.minutes:g} min longer, by {one_line(event.by)}", "warn")]
             case RecordSaved():
                 # Not broken over lines: it is copied.
                 return [Line(f"{self._prefix(event)}  record: {one_line(event.path)}", "dim")]
@@ -155,6 +158,8 @@ class Narration:
         parent = f" of {event.parent}" if event.parent else ""
         word = event.purpose if event.purpose != "run" else "run"
         said = wrap(f"{word} {event.run}{parent}  {event.runbook}{title}", self.width, rest="  ")
+        if event.taken_over_from:
+            said += wrap(event.taken_over_from, self.width, first="begun by: ")
         if event.reason:
             said += wrap(event.reason, self.width, first="reason: ")
         return lines(said, "head")

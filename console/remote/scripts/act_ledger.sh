@@ -27,7 +27,7 @@ root mv -f -T -- "$entry/.change.json.new" "$entry/change.json" || exit
 root sync -- "$entry" "$folder" "$state_folder" || exit
 
 # The newest 20 that are over stay; open ones always. Names sort by time.
-root find "$folder" -mindepth 2 -maxdepth 2 -name change.json -exec grep -L '"state": "open"' -- {} + 2>/dev/null |
+root find "$folder" -mindepth 2 -maxdepth 2 -name change.json -exec grep -L -E '"state": "(open|undoing|guard)"' -- {} + 2>/dev/null |
   sort -r | tail -n +21 | while IFS= read -r old; do
   old=${old%/change.json}
   if [ "$old" != "$entry" ]; then

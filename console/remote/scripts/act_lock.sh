@@ -1,7 +1,7 @@
 # shellcheck shell=sh disable=SC2034,SC2154
-# act_lock.sh FOLDER LOCK_FILE DOCUMENT_BASE64
+# act_lock.sh FOLDER LOCK_FILE DOCUMENT_BASE64 RUN
 # Takes the lock and holds it while lines arrive on stdin, the last no longer ago than six seconds.
-folder=$1 lock=$2 document=$3
+folder=$1 lock=$2 document=$3 run=$4
 if [ ! -d "$folder" ]; then
   root mkdir -p -m 0755 -- "$folder" || exit
 fi
@@ -24,6 +24,14 @@ if ! flock -w 2 9; then
   head -c 4096 -- "$lock"
   exit 74
 fi
+# A run whose lock somebody broke has nothing more to do here; the next run's document ends that.
+case $(head -c 4096 -- "$lock") in
+  *"\"broken\": \"$run\""*)
+    section holder
+    head -c 4096 -- "$lock"
+    exit 74
+    ;;
+esac
 printf %s "$document" | base64 -d | root tee -- "$lock" >/dev/null || exit
 section held
 # The child must not inherit the lock: it would hold it for as long as it outlives us.

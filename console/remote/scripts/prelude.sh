@@ -52,6 +52,22 @@ describe_lock() {
   fi
 }
 
+# Each process that holds a lock file for itself alone: its number, how long it runs, and how long ago the last line came
+# that it waits for, in seconds. It starts a new child for each line, so the child's age says so. /proc/locks names the
+# flock(1) that took the lock and is gone; who holds it has the file open.
+lock_holders() {
+  holder_file=$(readlink -f -- "$1") || return 0
+  holder_clock=$(cut -d ' ' -f 1 /proc/uptime)
+  holder_ticks=$(getconf CLK_TCK 2>/dev/null || echo 100)
+  root find /proc/[0-9]*/fd -maxdepth 1 -name 9 -lname "$holder_file" 2>/dev/null | cut -d / -f 3 | while read -r holder_pid; do
+    cat /proc/[0-9]*/stat 2>/dev/null | awk -v pid="$holder_pid" -v now="$holder_clock" -v ticks="$holder_ticks" '
+      { number = $1; sub(/^.*\) /, ""); split($0, field, " "); age = now - field[20] / ticks }
+      number == pid { own = age; found = 1 }
+      field[2] == pid { if (!child || age < heard) heard = age; child = 1 }
+      END { if (found) printf "%d %.1f %s\n", pid, own, child ? sprintf("%.1f", heard) : "-" }'
+  done
+}
+
 # Each change.json below a folder: its path, then its content.
 describe_ledger() {
   root find "$1" -mindepth 2 -maxdepth 2 -name change.json -type f -size -1024k -printf '%p\n' -exec base64 -w 0 {} \; -printf '\n' 2>/dev/null
