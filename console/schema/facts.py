@@ -141,6 +141,8 @@ class MemoryLog(Read):
     pools: tuple[PoolLine, ...] = ()
     free_gib: float | None = None  # after the graphs
     max_running: int | None = None
+
+
 # In these states an entry waits for somebody: under way, being put back, or put back by the guard and not proven.
 OPEN_STATES = frozenset({"open", "undoing", "guard"})
 
