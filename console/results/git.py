@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Generator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +35,8 @@ KEPT_VARIABLES = frozenset(
     }
 )
 STOP_GRACE_S = 2.0
+READ_BYTES = 65536
+ERROR_BYTES = 8192
 
 
 @dataclass(frozen=True)
@@ -107,6 +110,42 @@ class Git:
             _stop(process)
             raise
         return Answer(process.returncode, decode(out), decode(err))
+
+    def stream(self, *arguments: str, separator: bytes = b"\0") -> Generator[bytes]:
+        """What git writes, piece by piece as `separator` ends them; it is ended when nobody reads on.
+
+        Nothing is kept: a long history costs no memory. Raises CommitError where git says that it failed.
+        """
+        with tempfile.TemporaryFile() as said:
+            try:
+                process = subprocess.Popen(
+                    ["git", *arguments],
+                    cwd=self.folder,
+                    env=self.environment,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=said,
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise CommitError(f"git cannot be started: {error.strerror}", where=str(self.folder)) from error
+            assert process.stdout is not None
+            try:
+                rest = b""
+                while block := os.read(process.stdout.fileno(), READ_BYTES):
+                    *pieces, rest = (rest + block).split(separator)
+                    yield from pieces
+                if rest:
+                    yield rest
+                code = process.wait()
+            finally:
+                process.stdout.close()
+                if process.poll() is None:
+                    _stop(process)
+            if code:
+                said.seek(0)
+                answer = Answer(code, "", decode(said.read(ERROR_BYTES)))
+                raise CommitError(f"git {arguments[0]}: {answer.said}", where=str(self.folder))
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:

@@ -11,14 +11,17 @@ from collections.abc import Iterator
 
 from console.errors import InternalError
 from console.results.figures import figure, span
-from console.results.hardware import trailers as hardware_trailers
-from console.schema.events import FindingMade
+from console.results.stack import trailers as stack_trailers
+from console.results.told import ChangeTold, finding_told, observed_told, read_change
+from console.results.words import quoted, word
+from console.schema.events import ConclusionMade
 from console.schema.outcome import Outcome
 from console.schema.record import Record, RecordSetting
 from console.untrusted import one_line
 
 WIDTH = 72
 VALUE_CHARACTERS = 400
+STRUCTURED = frozenset({"Change", "Observed", "Setting", "Finding"})  # their words are cut one by one
 _TRAILER = re.compile(r"([A-Z][A-Za-z]*(?:-[A-Za-z]+)*): (\S.*)")
 
 
@@ -89,7 +92,7 @@ def prose(record: Record) -> Iterator[str]:
     if record.note:
         yield f"Note: {_sentence(record.note)}"
     for kind, lead in (("ruled_out", "Ruled out"), ("cause", "Explained by"), ("lever", "Would help")):
-        texts = [one_line(one.text, 200) for one in record.conclusions if one.kind == kind]
+        texts = [one_line(one.text, 200) for one in ranked(record, kind)]
         if texts:
             yield f"{lead}: {'; '.join(texts)}."
     if record.warnings:
@@ -189,7 +192,7 @@ def _wrapped(text: str) -> str:
 def trailers(record: Record) -> Iterator[tuple[str, str]]:
     """Every trailer in its order, values on one line and never empty."""
     for name, value in _all(record):
-        text = one_line(value, VALUE_CHARACTERS)
+        text = one_line(value, 0 if name in STRUCTURED else VALUE_CHARACTERS)
         if text:
             yield name, text
 
@@ -202,7 +205,12 @@ def _all(record: Record) -> Iterator[tuple[str, str]]:
     yield "Runbook", f"{record.runbook}{digest}"
     yield "Unit", record.unit
     yield from (("Change", text) for text in _changes(record))
+    yield from (("Observed", observed_told(one).line) for one in record.observed)
+    if record.purpose == "adopt" and record.stack_before is not None:
+        yield from (("Setting", f"{word(n)} {word(v)}") for n, v in record.stack_before.settings.items())
     yield "Outcome", record.outcome.value
+    yield "Finished", record.finished_at
+    yield "Outage", "" if record.outage_s is None else f"{record.outage_s:.0f}s"
     yield "Reason", record.reason
     yield "Ticket", record.ticket
     yield "Operator", record.operator
@@ -213,23 +221,31 @@ def _all(record: Record) -> Iterator[tuple[str, str]]:
             part for part in (record.operator_auth, f"from {record.from_host}" if record.from_host else "") if part
         ),
     )
-    yield from (("Finding", _finding(finding)) for finding in record.findings)
+    yield from (("Finding", finding_told(finding).line) for finding in record.findings)
     for kind, name in (("ruled_out", "Ruled-out"), ("cause", "Cause"), ("lever", "Lever")):
-        for one in record.conclusions:
-            if one.kind == kind:
-                gain = f" = {figure(one.gain)}x" if one.gain is not None else ""
-                evidence = f" ({one.evidence})" if one.evidence else ""
-                yield name, f"{one.text}{gain}{evidence}"
-    yield from hardware_trailers(record)
+        for rank, one in enumerate(ranked(record, kind), start=1):
+            number = f"{rank} " if kind == "lever" else ""
+            gain = f" = {figure(one.gain)}x" if one.gain is not None else ""
+            evidence = f" ({one.evidence})" if one.evidence else ""
+            yield name, f"{number}{one.text}{gain}{evidence}"
+    yield from stack_trailers(record)
     if record.simulated:
         yield "Simulated", "yes"
 
 
+def ranked(record: Record, kind: str) -> list[ConclusionMade]:
+    """The conclusions of a kind; levers with the largest gain first."""
+    found = [one for one in record.conclusions if one.kind == kind]
+    return sorted(found, key=lambda one: -(one.gain or 0.0)) if kind == "lever" else found
+
+
 def _changes(record: Record) -> Iterator[str]:
     """What stood on the host at some time of the run: settings, commands, or else the restart."""
-    made = [setting.sentence for setting in record.settings if setting.made]
+    made = [ChangeTold(s.setting, s.before, s.after).sentence for s in record.settings if s.made]
     commands = [
-        f"command {c.summary or c.id}" for c in record.changes if c.kind == "command" and c.state in ("made", "undone")
+        f"command {_plain(c.summary or c.id)}"
+        for c in record.changes
+        if c.kind == "command" and c.state in ("made", "undone")
     ]
     yield from (*made, *commands)
     if not made and not commands:
@@ -238,28 +254,10 @@ def _changes(record: Record) -> Iterator[str]:
         )
 
 
-def _finding(finding: FindingMade) -> str:
-    parts = [finding.name, f"{figure(finding.value)}{_unit(finding.name, finding.unit)}"]
-    if finding.low is not None and finding.high is not None:
-        parts.append(f"[{figure(finding.low)},{figure(finding.high)}]")
-    if finding.confidence is not None:
-        share = finding.confidence * 100 if finding.confidence <= 1 else finding.confidence
-        parts.append(f"confidence={figure(share)}%")
-    pairs = {
-        "interval": finding.interval if finding.interval != "confidence" else "",
-        "n": finding.n,
-        "context_tokens": finding.context_tokens,
-        "text_class": finding.text_class,
-        "method": finding.method,
-        "source": finding.source,
-    }
-    parts += [f"{key}={_word(str(value))}" for key, value in pairs.items() if value not in (None, "")]
-    return " ".join([*parts, *(_word(flag) for flag in finding.flags)])
-
-
-def _word(text: str) -> str:
-    """A value without blanks, so that `key=value` pairs can be split at them."""
-    return "-".join(one_line(text).split(" "))
+def _plain(text: str) -> str:
+    """What a command was for, so that it does not read like a setting."""
+    flat = one_line(text, VALUE_CHARACTERS)
+    return quoted(flat) if read_change(f"command {flat}") else flat
 
 
 def _unit(name: str, unit: str) -> str:

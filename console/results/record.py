@@ -12,11 +12,12 @@ from pydantic import ValidationError
 
 from console.errors import InternalError, StateError
 from console.results import report
+from console.results.stack import stack_of
 from console.runs.directory import RunDirectory, write_durably
 from console.runs.state import RunState
 from console.runs.target_state import ChangeState, StepState, TargetState
 from console.schema.change import FileChange
-from console.schema.events import RunStarted
+from console.schema.events import DriftObserved, RunStarted
 from console.schema.names import NAME
 from console.schema.plan import Plan
 from console.schema.record import Record, RecordChange, RecordSetting, RecordStep
@@ -36,6 +37,7 @@ def build_record(state: RunState, target: str, plan: Plan | None = None) -> Reco
     facts_before = seen.facts.get("before") or seen.facts.get("plan") or {}
     facts_after = seen.facts.get("after") or {}
     edit = seen.edits[0] if seen.edits else None
+    engine = seen.engine or (plan.target.service.engine if plan else "")
     return Record.model_validate(
         {
             "run": state.run,
@@ -43,9 +45,10 @@ def build_record(state: RunState, target: str, plan: Plan | None = None) -> Reco
             "purpose": started.purpose,
             "target": target,
             "unit": seen.unit or (plan.target.service.unit if plan else ""),
-            "engine": seen.engine or (plan.target.service.engine if plan else ""),
+            "engine": engine,
             "runbook": started.runbook,
             "runbook_sha256": started.runbook_sha256,
+            "runbook_text": plan.runbook_text if plan else "",
             "plan_sha256": seen.plan.plan_sha256 if seen.plan else started.plan_sha256,
             "variables": started.vars,
             "operator": started.operator,
@@ -66,6 +69,16 @@ def build_record(state: RunState, target: str, plan: Plan | None = None) -> Reco
             "changes": [_change(change) for change in seen.changes.values()],
             "steps": [_step(step) for step in seen.steps.values()],
             "levels": list(seen.levels.values()),
+            "levels_before": list(seen.levels_before.values()),
+            "observed": [_observed(one) for one in seen.observed],
+            "outage_s": _outage_s(seen),
+            "router": seen.router,
+            "stack_before": stack_of(engine, facts_before),
+            "stack_after": stack_of(engine, facts_after),
+            "invocation_before": _invocation(facts_before),
+            "invocation_after": seen.verified.invocation_id if seen.verified else _invocation(facts_after),
+            "digests_before": _digests(facts_before),
+            "digests_after": _digests(facts_after),
             "findings": seen.findings,
             "conclusions": seen.conclusions,
             "log": [
@@ -108,13 +121,11 @@ def folder_of(record: Record) -> PurePosixPath:
 
 
 def documents(record: Record) -> dict[str, bytes]:
-    """The files of a masked record, by name: record.json, report.md, and unit.diff where a unit was edited."""
+    """The files of a masked record, by name: record.json and report.md, which holds the difference too."""
     files = {
         "record.json": json.dumps(record.model_dump(mode="json", by_alias=True), indent=1, ensure_ascii=False) + "\n",
         "report.md": report.render(record),
     }
-    if record.diff:
-        files["unit.diff"] = record.diff if record.diff.endswith("\n") else record.diff + "\n"
     return {name: text.encode("utf-8", "backslashreplace") for name, text in files.items()}
 
 
@@ -145,14 +156,22 @@ def load_record(path: Path) -> Record:
     """A record as saved. Raises StateError; records of newer versions are read as far as they are understood."""
     try:
         document: Any = json.loads(path.read_bytes())
-        version = document.get("schema") if isinstance(document, dict) else None
-        if isinstance(version, int) and version > 1:
-            document["schema"] = 1
-        return Record.model_validate(document)
     except OSError as error:
         raise StateError(f"cannot read: {error.strerror or error}", where=str(path)) from None
     except ValueError as error:
         raise StateError(f"not a record: {str(error).splitlines()[0]}", where=str(path)) from None
+    return read_record(document, where=str(path))
+
+
+def read_record(document: Any, *, where: str) -> Record:
+    """A record out of its JSON, of whichever version. Raises StateError."""
+    version = document.get("schema") if isinstance(document, dict) else None
+    if isinstance(version, int) and version > 1:
+        document = document | {"schema": 1}
+    try:
+        return Record.model_validate(document)
+    except ValidationError as error:
+        raise StateError(f"not a record: {str(error).splitlines()[0]}", where=where) from None
 
 
 def _duration_s(seen: TargetState) -> float:
@@ -163,6 +182,30 @@ def _duration_s(seen: TargetState) -> float:
     except ValueError:
         return 0.0
     return max(0.0, round(passed.total_seconds(), 3))
+
+
+def _outage_s(seen: TargetState) -> float | None:
+    """From the restart until it served, as the steps took; None where nothing was restarted."""
+    if not any(change.change.kind == "restart" and change.was_made for change in seen.changes.values()):
+        return None
+    waited = (step for step in seen.steps.values() if step.uses in ("service.restart", "service.wait_ready"))
+    return round(sum(step.duration_s for step in waited), 3)
+
+
+def _observed(event: DriftObserved) -> dict[str, str | None]:
+    return event.model_dump(include={"setting", "before", "after", "how", "since", "until", "path"})
+
+
+def _invocation(facts: Mapping[str, Any]) -> str:
+    unit = facts.get("unit")
+    return str(unit.get("invocation_id") or "") if isinstance(unit, Mapping) else ""
+
+
+def _digests(facts: Mapping[str, Any]) -> dict[str, str]:
+    """sha256 of every file that decides the unit, by its path."""
+    files = facts.get("files")
+    found = [file for file in files if isinstance(file, Mapping)] if isinstance(files, list | tuple) else []
+    return {str(file.get("path")): str(file["sha256"]) for file in found if file.get("sha256")}
 
 
 def _message(seen: TargetState) -> str:

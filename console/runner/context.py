@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -49,6 +49,7 @@ class RunContext:
     desk: Desk
     abort: Abort
     options: Options
+    routers: Mapping[str, str] = field(default_factory=dict)  # what stands in front of each target, for its record
     extended_s: float = 0.0
     messages: list[str] = field(default_factory=list)
 

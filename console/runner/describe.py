@@ -12,14 +12,33 @@ from console.planning.estimates import prices as prices
 from console.schema.change import Change, FileChange, RestartChange
 from console.schema.events import EditPlanned, Event, PlanMade
 from console.schema.facts import Facts
+from console.schema.hosts import Inventory
 from console.schema.plan import Plan, PlannedStep
 from console.steps.host_preflight import comes_back
 from console.steps.levels import event_of, levels_of
 
+# What engines and the libraries under them read: part of what must be the same for two figures to be comparable.
+ENGINE_VARIABLES = (
+    "CUDA_", "GGML_", "HF_", "LLAMA_", "NCCL_", "NVIDIA_", "OMP_", "PYTORCH_", "ROCR_", "SGLANG_", "SGL_", "TORCH",
+    "TRITON_", "VLLM_",
+)  # fmt: skip
+
 
 def facts(read: Facts) -> dict[str, Any]:
-    """Facts for the log: without the process's environment, which is nobody's business in a record."""
-    return read.model_dump(mode="json", exclude={"process": {"environment"}})
+    """Facts for the log. Of the process's environment only what engines read: the rest is nobody's business."""
+    body = read.model_dump(mode="json", exclude={"process": {"environment"}})
+    kept = {name: value for name, value in read.process.environment.items() if name.startswith(ENGINE_VARIABLES)}
+    body["process"]["environment"] = dict(sorted(kept.items()))
+    return body
+
+
+def router(inventory: Inventory, target: str) -> str:
+    """The groups that a target is a replica of, as its record tells them; empty: nothing in front of it."""
+    return ", ".join(
+        f"group {name} of {len(group.members)}, min_ready={group.min_ready}"
+        for name, group in inventory.groups.items()
+        if target in group.members
+    )
 
 
 def plan_events(plan: Plan, read: Facts, engine: Engine) -> Iterator[Event]:

@@ -14,6 +14,7 @@ from console.planning.plan import make_plan
 from console.remote.session import Reader, connect_reader
 from console.remote.ssh import Connections
 from console.results.repository import Repository
+from console.runner import describe
 from console.runner import run as whole
 from console.runner.abort import Abort, Choice
 from console.runner.ask import Ask, Desk
@@ -74,6 +75,7 @@ async def launch(request: Request, environment: Mapping[str, str]) -> whole.RunR
         desk=Desk(request.front, log.append),
         abort=abort,
         options=request.options,
+        routers={target.name: describe.router(request.inventory, target.name) for target in request.targets},
     )
     abort.on_request = lambda how, choice, _count: _say_abort(context, how, choice)
     connections = Connections(environment)

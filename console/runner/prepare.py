@@ -18,7 +18,14 @@ if TYPE_CHECKING:
 async def prepare(run: TargetRun) -> bool:
     """Connect, collect facts, plan. False when the target refused; the refusal is an event then."""
     service = run.target.service
-    run.context.emit(TargetStarted(target=run.target.name, unit=service.unit, engine=service.engine))
+    run.context.emit(
+        TargetStarted(
+            target=run.target.name,
+            unit=service.unit,
+            engine=service.engine,
+            router=run.context.routers.get(run.target.name, ""),
+        )
+    )
     started = run.context.clock.monotonic()
     try:
         await run.stop.race(_look_and_plan(run))

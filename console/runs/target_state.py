@@ -13,6 +13,7 @@ from console.schema.events import (
     ChangeUndone,
     ConclusionMade,
     ConnectionChanged,
+    DriftObserved,
     EditPlanned,
     Event,
     FactsRead,
@@ -111,6 +112,9 @@ class TargetState:
     changes: dict[str, ChangeState] = field(default_factory=dict)
     edits: list[EditPlanned] = field(default_factory=list)
     levels: dict[str, LevelsRead] = field(default_factory=dict)  # as read last, by setting
+    levels_before: dict[str, LevelsRead] = field(default_factory=dict)  # as read first
+    observed: list[DriftObserved] = field(default_factory=list)
+    router: str = ""
     findings: list[FindingMade] = field(default_factory=list)
     conclusions: list[ConclusionMade] = field(default_factory=list)
     log: list[LogLine] = field(default_factory=list)  # classified lines, the newest
@@ -275,6 +279,7 @@ class TargetState:
         match event:
             case TargetStarted():
                 self.unit, self.engine, self.started_at = event.unit, event.engine, event.ts
+                self.router = event.router
             case TargetFinished():
                 self.finished = event
                 self.question = None
@@ -288,6 +293,9 @@ class TargetState:
                 self.edits.append(event)
             case LevelsRead():
                 self.levels[event.setting] = event
+                self.levels_before.setdefault(event.setting, event)
+            case DriftObserved():
+                self.observed.append(event)
             case FactsRead():
                 self.facts[event.when] = event.facts
             case FindingMade():

@@ -68,6 +68,7 @@ class TargetStarted(Event):
     type: ClassVar[str] = "target.started"
     unit: str = ""
     engine: str = ""
+    router: str = ""  # the group in front of it; empty: none
 
 
 class TargetFinished(Event):
@@ -121,6 +122,19 @@ class LevelsRead(Event):
     reasons: dict[str, str] = Field(default_factory=dict)
     pool_tokens: int | None = None
     agree: bool = False
+
+
+class DriftObserved(Event):
+    """A setting that is not as it was recorded last: found by looking, made by somebody else between two times."""
+
+    type: ClassVar[str] = "drift.observed"
+    setting: str
+    before: str | None = None
+    after: str | None = None
+    how: str = ""
+    since: str = ""
+    until: str = ""
+    path: str = ""
 
 
 class EditPlanned(Event):
@@ -333,6 +347,7 @@ EVENT_TYPES: dict[str, type[Event]] = {
         FactsRead,
         PlanMade,
         LevelsRead,
+        DriftObserved,
         EditPlanned,
         StepStarted,
         StepProgress,

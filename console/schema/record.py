@@ -55,6 +55,55 @@ class RecordSetting(Read):
         return f"{self.setting} {before} -> {after}"
 
 
+class ObservedSetting(Read):
+    """A setting found other than it was recorded. `how`: by whom, as far as it shows; between `since` and `until`."""
+
+    setting: str
+    before: str | None
+    after: str | None
+    how: str = ""
+    since: str = ""
+    until: str = ""
+    path: str = ""
+
+
+class Accelerator(Read):
+    """GPUs of one kind. Clocks are the running ones, MHz; None where nothing says."""
+
+    model: str
+    count: int
+    memory_mib: int = 0
+    driver: str = ""
+    clock_mhz: int | None = None
+
+
+class Stack(Read):
+    """What ran: everything that would have to be the same for two figures to be comparable.
+
+    `settings` are engine-neutral names with the text in force, of the running process where there is one. `id` is a
+    digest over all of it but the places (`argv`), so that equal stacks are found by equal ids. Shape after llm-d's
+    benchmark report (`stack[]`, `cfg_id`).
+    """
+
+    id: str = ""
+    engine: str = ""
+    version: str = ""
+    image: str = ""
+    model: str = ""
+    model_path: str = ""
+    model_revision: str = ""
+    precision: dict[str, str] = Field(default_factory=dict)
+    parallelism: dict[str, str] = Field(default_factory=dict)
+    speculation: dict[str, str] = Field(default_factory=dict)
+    scheduler: dict[str, str] = Field(default_factory=dict)
+    settings: dict[str, str] = Field(default_factory=dict)
+    environment: dict[str, str] = Field(default_factory=dict)
+    argv: tuple[str, ...] = ()
+    accelerators: tuple[Accelerator, ...] = ()
+    kernel: str = ""
+    pool_tokens: int | None = None
+
+
 class Record(Read):
     """One target's run."""
 
@@ -67,6 +116,7 @@ class Record(Read):
     engine: str = ""
     runbook: str
     runbook_sha256: str = ""
+    runbook_text: str = ""
     plan_sha256: str = ""
     variables: dict[str, Any] = Field(default_factory=dict)
     operator: str = ""
@@ -87,6 +137,16 @@ class Record(Read):
     changes: tuple[RecordChange, ...] = ()
     steps: tuple[RecordStep, ...] = ()
     levels: tuple[LevelsRead, ...] = ()
+    levels_before: tuple[LevelsRead, ...] = ()
+    observed: tuple[ObservedSetting, ...] = ()
+    outage_s: float | None = None  # from the restart until it served, as its steps took
+    router: str = ""  # the group in front of it and how it shares requests out; empty: none
+    stack_before: Stack | None = None
+    stack_after: Stack | None = None
+    invocation_before: str = ""
+    invocation_after: str = ""
+    digests_before: dict[str, str] = Field(default_factory=dict)  # of every file that decides the unit, by path
+    digests_after: dict[str, str] = Field(default_factory=dict)
     findings: tuple[FindingMade, ...] = ()
     conclusions: tuple[ConclusionMade, ...] = ()
     log: tuple[LogLine, ...] = ()

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from console.results.message import compose, parse, subject, trailers
 from console.results.repository import Repository
+from console.results.stack import stack_of
 from console.schema.events import ConclusionMade, FindingMade
 from console.schema.outcome import Outcome
 from console.schema.record import Record, RecordSetting
@@ -106,11 +107,13 @@ Runbook: extend-window sha256:{"c" * 64}
 Unit: engine-llm.service
 Change: context_length 4096 -> 8192
 Outcome: verified
+Finished: 2026-03-04T05:00:31.000Z
+Outage: 0s
 Reason: longer documents
 Ticket: OPS-7
 Operator: casey
 Operator-Auth: publickey SHA256:abc, ops, from desk4
-Finding: prompt_tokens 4160 n=1 method=probe-past-old source=engine
+Finding: prompt_tokens 4160 n=1 method="probe past-old" source=engine
 Engine: sglang 0.5
 Model: m-1
 """
@@ -156,7 +159,7 @@ class TestProse:
         assert parse(text)[-5:-2] == [
             ("Ruled-out", "thermal limits"),
             ("Cause", "longer contexts"),
-            ("Lever", "drafter acceptance 2.9->5.8 = 2x"),
+            ("Lever", "1 drafter acceptance 2.9->5.8 = 2x"),
         ]
 
 
@@ -190,7 +193,7 @@ class TestTrailers:
             ),
             (
                 FindingMade(name="x", value="not measured", flags=("speed=20", "too few")),
-                "x not measured speed=20 too-few",
+                'x "not measured" speed=20 "too few"',
             ),
         ],
     )
@@ -220,7 +223,8 @@ class TestTrailers:
             "host": {"gpus": [gpu, gpu]},
             "serving": {"model": "m-2", "version": "1.2", "settings": {"tensor_parallel": "8", "dtype": "bfloat16"}},
         }
-        found = dict(trailers(record.model_copy(update={"facts_after": facts, "simulated": True})))
+        stack = stack_of("sglang", facts)
+        found = dict(trailers(record.model_copy(update={"stack_after": stack, "simulated": True})))
         assert found["Hardware"] == "2 x GPU-96 97894MiB driver=580.1"
         assert (found["Parallelism"], found["Precision"], found["Simulated"]) == ("tp=8", "dtype=bfloat16", "yes")
 

@@ -105,7 +105,7 @@ class TestSave:
         with RunDirectory.create(tmp_path, RUN) as directory:
             path = save_record(directory, record, Redactor())
         assert path == tmp_path / RUN / "records" / "gpu7" / "llm" / "2026" / RUN / "record.json"
-        assert {entry.name for entry in path.parent.iterdir()} == {"record.json", "report.md", "unit.diff"}
+        assert {entry.name for entry in path.parent.iterdir()} == {"record.json", "report.md"}
         assert load_record(path) == masked(record, Redactor())
 
     def test_again_is_the_same_file(self, tmp_path: Path, record: Record) -> None:
@@ -122,7 +122,7 @@ class TestSave:
                 save_record(directory, record, Redactor())
 
     def test_no_difference_no_file(self) -> None:
-        assert "unit.diff" not in documents(record_of(stories.nothing_to_do()))
+        assert "```diff" not in documents(record_of(stories.nothing_to_do()))["report.md"].decode()
 
 
 class TestLoad:

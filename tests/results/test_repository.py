@@ -42,7 +42,7 @@ class TestCommit:
         sha = repository.commit_target(record, REDACTOR)
         assert git("rev-parse", "HEAD").strip() == sha
         assert git("ls-tree", "-r", "--name-only", "HEAD").split() == [
-            f"gpu7/llm/2026/{record.run}/{name}" for name in ("record.json", "report.md", "unit.diff")
+            f"gpu7/llm/2026/{record.run}/{name}" for name in ("record.json", "report.md")
         ]
         assert git("status", "--porcelain") == ""
         assert git("symbolic-ref", "HEAD").strip() == "refs/heads/main"
@@ -396,7 +396,7 @@ class TestPush:
         Repository(clone, environment=os.environ).commit_target(other(record, 1), REDACTOR)
         repository.commit_target(record, REDACTOR)
         git("pull", "-q", "--rebase")
-        assert len(git("ls-tree", "-r", "--name-only", "HEAD").split()) == 6
+        assert len(git("ls-tree", "-r", "--name-only", "HEAD").split()) == 4
 
 
 class TestAtOnce:

@@ -59,7 +59,7 @@ def test_events_are_numbered_stamped_and_named(log: EventLog) -> None:
     lines = [json.loads(line) for line in log.path.read_text().splitlines()]
     assert lines[0] == {
         "v": 1, "seq": 1, "ts": "2026-03-04T05:06:01.000Z", "run": RUN, "target": "gpu7/llm", "type": "target.started",
-        "unit": "x.service", "engine": "",
+        "unit": "x.service", "engine": "", "router": "",
     }  # fmt: skip
 
 

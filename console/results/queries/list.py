@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
-from console.clock import stamp
-from console.errors import StateError
-from console.results.git import Git
-from console.schema.names import NAME
-
-_FORM = "%x1e%H%x1f%ct%x1f%s%x1f%(trailers:only,unfold)"
+from console.results.history import History, Row, Span
 
 
 @dataclass(frozen=True)
 class HistoryRow:
-    """One committed record. `at` is when it was committed, RFC 3339 in UTC."""
+    """One committed record. `at` is when the run ended, RFC 3339 in UTC."""
 
     sha: str
     at: str
@@ -29,66 +24,110 @@ class HistoryRow:
     operator: str
     subject: str
     changes: tuple[str, ...] = ()
+    observed: tuple[str, ...] = ()
     findings: tuple[str, ...] = ()
+    unit: str = ""
     reason: str = ""
     ticket: str = ""
     parent: str = ""
     simulated: bool = False
 
 
+@dataclass(frozen=True)
+class Filter:
+    """Which records are wanted; what is empty does not choose. `text` is looked for in the whole message."""
+
+    target: str = ""
+    unit: str = ""
+    runbook: str = ""
+    outcome: str = ""
+    operator: str = ""
+    setting: str = ""
+    text: str = ""
+    since: str = ""
+    until: str = ""
+
+    @property
+    def patterns(self) -> list[str]:
+        """What git itself passes over, so that a long history is read at its speed."""
+        found = [
+            f"^{key}: {basic(value)}"
+            for key, value in (
+                ("Unit", self.unit),
+                ("Runbook", self.runbook),
+                ("Outcome", self.outcome),
+                ("Operator", self.operator),
+            )
+            if value
+        ]
+        if self.setting:
+            found.append(rf"^\(Change\|Observed\|Setting\): {basic(self.setting)} ")
+        return found + ([basic(self.text)] if self.text else [])
+
+    def wants(self, row: Row) -> bool:
+        told = row.told
+        named = {change.setting for change in (*told.changed, *told.observed)} | {name for name, _ in told.settings}
+        return (
+            told.unit.startswith(self.unit)
+            and (not self.runbook or told.runbook == self.runbook)
+            and (not self.outcome or told.outcome == self.outcome)
+            and (not self.operator or told.operator.lower().startswith(self.operator.lower()))
+            and (not self.setting or self.setting in named)
+        )
+
+
 def list_records(
-    path: Path, *, limit: int = 20, target: str = "", environment: Mapping[str, str] = os.environ
+    path: Path,
+    *,
+    limit: int = 20,
+    target: str = "",
+    only: Filter | None = None,
+    environment: Mapping[str, str] = os.environ,
 ) -> list[HistoryRow]:
-    """The newest records, newest first; of one target (`host/service` or `host`) where named.
+    """The newest records that are wanted, newest first; of one target (`host/service` or `host`) where named.
 
-    Raises StateError where there is no repository. Commits that are no records of ours are passed over.
+    Raises StateError where there is no repository, UsageError for a time that git does not understand.
     """
-    folder = path.expanduser().resolve()
-    if not os.path.lexists(folder / ".git"):
-        raise StateError("no results repository here yet", where=str(folder), hint="the first run makes it")
-    parts = target.split("/") if target else []
-    if len(parts) > 2 or not all(NAME.fullmatch(part) for part in parts):
-        raise StateError(f"{target!r} is not a target: host/service or host", where=str(folder))
-    git = Git(folder, environment)
-    pathspec = ("--", f"{target}/") if target else ()
-    answer = git.run("log", f"-{max(1, limit)}", "--grep=^Run-Id: ", f"--format={_FORM}", *pathspec)
-    if not answer.ok:
-        if "does not have any commits yet" in answer.err:
-            return []
-        raise StateError(f"git log: {answer.said}", where=str(folder), hint=f"git -C {folder} fsck")
-    rows = (_row(text) for text in answer.out.split("\x1e") if text.strip())
-    return [row for row in rows if row is not None]
+    return list(find(History(path, environment), only or Filter(target=target), limit=max(1, limit)))
 
 
-def _row(text: str) -> HistoryRow | None:
-    parts = text.split("\x1f", 3)
-    if len(parts) != 4:
-        return None
-    sha, seconds, subject, block = parts
-    values: dict[str, list[str]] = {}
-    for line in block.splitlines():
-        key, colon, value = line.partition(": ")
-        if colon:
-            values.setdefault(key.lower(), []).append(value.strip())
-
-    def one(key: str) -> str:
-        return values.get(key, [""])[0]
-
-    if not one("run-id") or not one("target"):
-        return None
-    return HistoryRow(
-        sha=sha.strip(),
-        at=stamp(datetime.fromtimestamp(int(seconds), UTC)).replace(".000Z", "Z"),
-        run=one("run-id"),
-        target=one("target"),
-        runbook=one("runbook").partition(" ")[0],
-        outcome=one("outcome"),
-        operator=one("operator"),
-        subject=subject,
-        changes=tuple(values.get("change", [])),
-        findings=tuple(values.get("finding", [])),
-        reason=one("reason"),
-        ticket=one("ticket"),
-        parent=one("parent"),
-        simulated=one("simulated") == "yes",
+def find(history: History, only: Filter, *, limit: int = 0) -> Iterator[HistoryRow]:
+    """The records that are wanted, as they are read."""
+    span = Span(
+        history.moment(only.since) if only.since else None,
+        history.moment(only.until, "--until") if only.until else None,
     )
+    found = 0
+    for row in history.rows(only.target, span=span, patterns=only.patterns):
+        if only.wants(row):
+            yield shown(row)
+            found += 1
+            if found == limit:
+                return
+
+
+def shown(row: Row) -> HistoryRow:
+    told = row.told
+    return HistoryRow(
+        sha=row.sha,
+        at=row.at,
+        run=told.run,
+        target=told.target,
+        runbook=told.runbook,
+        outcome=told.outcome,
+        operator=told.operator,
+        subject=row.subject,
+        changes=told.changes,
+        observed=tuple(one.line for one in told.observed),
+        findings=tuple(one.line for one in told.findings),
+        unit=told.unit,
+        reason=told.reason,
+        ticket=told.ticket,
+        parent=told.parent,
+        simulated=told.simulated,
+    )
+
+
+def basic(text: str) -> str:
+    """Text as a basic regular expression that matches it and nothing else."""
+    return re.sub(r"[.\[\]*^$\\]", r"\\\g<0>", text)
