@@ -20,6 +20,8 @@ from console.untrusted import decode
 # NUL can stand in none of them.
 _FIELDS = ("%H", "%ct", "%at", "%s", "%(trailers:only,unfold)")
 _FORM = "%x00".join(_FIELDS) + "%x00"
+_RUN = re.compile(r"^Run-Id: (\S+)", re.MULTILINE)
+_TARGET = re.compile(r"^Target: (\S+)", re.MULTILINE)
 _FINISHED = re.compile(r"^Finished: (\S+)", re.MULTILINE)
 _TRAILER = re.compile(r"([A-Za-z][A-Za-z-]*): (.*)")
 
@@ -29,6 +31,8 @@ class Row:
     """One committed record. `ended` and `committed` are seconds since the epoch; `block` is its trailers' text."""
 
     sha: str
+    run: str
+    target: str
     committed: int
     ended: float
     subject: str
@@ -43,14 +47,6 @@ class Row:
     def at(self) -> str:
         """When the run ended, RFC 3339 in UTC; as its record says, else as its commit's author date does."""
         return utc(self.ended)
-
-    @property
-    def run(self) -> str:
-        return self.told.run
-
-    @property
-    def target(self) -> str:
-        return self.told.target
 
 
 @dataclass(frozen=True)
@@ -175,11 +171,20 @@ def _rows(pieces: Iterator[bytes]) -> Iterator[Row]:
 
 def _row(fields: list[str]) -> Row | None:
     sha, committed, authored, subject, block = fields
-    if "Run-Id: " not in block or "Target: " not in block:
+    run, target = _RUN.search(block), _TARGET.search(block)
+    if run is None or target is None:
         return None
     finished = _FINISHED.search(block)
     ended = seconds_of(finished[1]) if finished else None
-    return Row(sha.strip(), int(committed), int(authored) if ended is None else ended, subject, block)
+    return Row(
+        sha=sha.strip(),
+        run=run[1],
+        target=target[1],
+        committed=int(committed),
+        ended=int(authored) if ended is None else ended,
+        subject=subject,
+        block=block,
+    )
 
 
 def trailer_pairs(block: str) -> Iterator[tuple[str, str]]:

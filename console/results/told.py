@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from console.errors import StateError
-from console.results.figures import figure
+from console.results.figures import figure, main_figures
 from console.results.words import ABSENT, ARROW, pair, pairs, quoted, split, unword, word
 from console.schema.events import FindingMade
 from console.schema.record import ObservedSetting
@@ -65,6 +65,7 @@ class FindingTold:
     text_class: str = ""
     method: str = ""
     source: str = ""
+    figures: tuple[tuple[str, str], ...] = ()
     flags: tuple[str, ...] = ()
     number: bool = True
 
@@ -73,12 +74,15 @@ class FindingTold:
         joined = bool(self.number and (not self.unit or _UNIT.fullmatch(self.unit)))
         value = self.value if self.number else _text(self.value)
         parts = [word(self.name), f"{value}{self.unit}" if joined else value]
+        if not self.value:
+            del parts[1]  # a fit has no value of its own, only figures
         if self.low and self.high:
             parts.append(f"[{self.low},{self.high}]")
         named = {key: getattr(self, key) for key in _KEYS}
         if joined:
             named["unit"] = ""
         parts += [pair(key, value) for key, value in named.items() if value]
+        parts += [pair(name, value) for name, value in self.figures]
         return " ".join([*parts, *(_flag(flag) for flag in self.flags)])
 
     @property
@@ -114,6 +118,7 @@ def finding_told(finding: FindingMade) -> FindingTold:
         text_class=finding.text_class,
         method=finding.method,
         source=finding.source,
+        figures=tuple(main_figures(finding.figures)),
         flags=tuple(flag for flag in finding.flags if flag),
         number=number,
     )
@@ -122,23 +127,30 @@ def finding_told(finding: FindingMade) -> FindingTold:
 def read_finding(text: str) -> FindingTold:
     """The finding of a trailer. Raises StateError where it is none of ours."""
     words = split(text)
-    if len(words) < 2:
+    if not words:
         raise StateError(f"{text!r} is not a finding")
-    number = _NUMBER.fullmatch(words[1])
+    name, *rest = words
+    value, number = "", None
+    if rest and (rest[0].startswith('"') or "=" not in rest[0]):
+        value, *rest = rest
+        number = _NUMBER.fullmatch(value)
     given: dict[str, str] = {"unit": (number[2] or "") if number else ""}
-    flags = []
-    for one in words[2:]:
+    figures, flags = [], []
+    for one in rest:
         if interval := _INTERVAL.fullmatch(one):
             given["low"], given["high"] = interval[1], interval[2]
             continue
-        ((key, value),) = pairs([one])
+        ((key, said),) = pairs([one])
         if key in _KEYS:
-            given[key] = value
+            given[key] = said
+        elif key:
+            figures.append((key, said))
         else:
-            flags.append(f"{key}={value}" if key else value)
+            flags.append(said)
     return FindingTold(
-        name=unword(words[0]) or ABSENT,
-        value=number[1] if number else unword(words[1]) or ABSENT,
+        name=unword(name) or ABSENT,
+        value=number[1] if number else unword(value) or "",
+        figures=tuple(figures),
         flags=tuple(flags),
         number=number is not None,
         **given,
@@ -174,13 +186,12 @@ def observed_told(observed: ObservedSetting) -> ObservedTold:
 
 
 def _text(value: str) -> str:
-    """Words instead of a number; quoted where they begin like one."""
-    return quoted(value) if _NUMBER.match(value) or _INTERVAL.match(value) else word(value)
+    """Words instead of a number; quoted where they could be read as one, or as a pair."""
+    return quoted(value) if _NUMBER.match(value) or _INTERVAL.match(value) or "=" in value else word(value)
 
 
 def _flag(flag: str) -> str:
-    key = flag.partition("=")[0]
-    return quoted(flag) if key in _KEYS or _INTERVAL.fullmatch(flag) else word(flag)
+    return quoted(flag) if "=" in flag or _INTERVAL.fullmatch(flag) else word(flag)
 
 
 @dataclass(frozen=True)

@@ -262,6 +262,7 @@ class FindingMade(Event):
     context_tokens: int | str | None = None
     source: str = ""
     flags: tuple[str, ...] = ()
+    figures: dict[str, float] = Field(default_factory=dict)  # what belongs to it; a name ends in its unit: `step_ms`
 
 
 class ConclusionMade(Event):

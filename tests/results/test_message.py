@@ -193,7 +193,7 @@ class TestTrailers:
             ),
             (
                 FindingMade(name="x", value="not measured", flags=("speed=20", "too few")),
-                'x "not measured" speed=20 "too few"',
+                'x "not measured" "speed=20" "too few"',
             ),
         ],
     )
