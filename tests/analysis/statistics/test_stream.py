@@ -1,0 +1,31 @@
+"""A stream gives a rate only where the path lets it through as it is made."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from console.analysis.statistics.stream import stream_rate
+
+
+def test_a_free_path_gives_the_rate_whatever_the_chunks_hold() -> None:
+    arrivals = [0.35 + 0.02 * step for step in range(188)]
+    assert stream_rate(arrivals, 600, first_chunk_tokens=3).rate_tok_s == pytest.approx(597 / (187 * 0.02))
+
+
+@pytest.mark.parametrize(
+    ("arrivals", "tokens", "why"),
+    [
+        ([4.1 + 1e-5 * i for i in range(188)], 600, "buffered"),
+        ([1.0 * (i // 20) for i in range(188)], 600, "buffered"),
+        ([], 600, "buffered"),
+        ([4.1], 600, "buffered"),
+        ([0.02 * i for i in range(10)], 32, "needed"),
+        ([0.35 + 0.02 * i for i in range(40)] + [9.0], 600, "stalled"),
+    ],
+)
+def test_anything_else_gives_a_reason_and_no_number(arrivals: list[float], tokens: int, why: str) -> None:
+    found = stream_rate(arrivals, tokens)
+    assert math.isnan(found.rate_tok_s)
+    assert why in found.unusable
