@@ -55,6 +55,12 @@ def _what(record: Record) -> str:
     back = f"rollback of {record.parent}: " if record.purpose == "rollback" and record.parent else ""
     asked = record.settings
     differing = [setting for setting in asked if not setting.already]
+    if record.observed:
+        found, others = record.observed[0], len(record.observed) - 1
+        seen = f"{_short(found.before)} -> {_short(found.after)}{f' (+{others})' if others else ''}"
+        return f"found {one_line(found.setting, 60)} {seen} {one_line(found.how, 30)}".rstrip()
+    if record.purpose == "adopt":
+        return f"adopted with {len(record.stack_before.settings) if record.stack_before else 0} settings"
     if not asked:
         return back + (_headline(record) or one_line(record.runbook, 60))
     first = (differing or list(asked))[0]
@@ -100,6 +106,15 @@ def prose(record: Record) -> Iterator[str]:
 
 
 def _done(record: Record) -> Iterator[str]:
+    if record.purpose in ("adopt", "observe"):
+        yield f"{record.unit} was looked at, and nothing was changed."
+        for one in record.observed:
+            since = f" between {one.since} and {one.until}" if one.since else ""
+            yield (
+                f"{one_line(one.setting)} was recorded as {_short(one.before)} and is {_short(one.after)}:"
+                f" {one_line(one.how) or 'changed'}{since}."
+            )
+        return
     made = [setting for setting in record.settings if setting.made]
     restarted = any(change.kind == "restart" and change.state in ("made", "undone") for change in record.changes)
     commands = [change for change in record.changes if change.kind == "command" and change.state in ("made", "undone")]

@@ -55,13 +55,14 @@ def _run_rows(summary: RunSummary) -> list[tuple[str, ...]]:
 def history_table(rows: Sequence[HistoryRow], *, width: int = 80) -> str:
     """One committed record a row: when, which run, what it came to, and who."""
     shown = [
-        (day(row.at), row.run[:SHORT_ID], row.subject + (" (simulated)" if row.simulated else ""), _login(row.operator))
+        (day(row.at), row.run[:SHORT_ID], row.subject + (" (simulated)" if row.simulated else ""), login(row.operator))
         for row in rows
     ]
     return "\n".join(table(("committed", "run", "what", "by"), shown, width, wrapped=2, whole=(0, 1)))
 
 
-def _login(operator: str) -> str:
+def login(operator: str) -> str:
+    """The name a person logs in with, without the machine."""
     return operator.partition(" ")[0].partition("@")[0]
 
 

@@ -121,6 +121,8 @@ def audit(
     for trail in trails.values():  # as they ended, which is not always as they were committed
         trail.entries.sort(key=lambda entry: -entry.ended)
         trail.earlier.sort(key=lambda entry: -entry.ended)
+    if span.since is None:
+        begin = min((min(trail.seen) for trail in trails.values() if trail.seen), default=end)
     entries = [entry for trail in trails.values() for entry in _held(trail.entries, end)]
     entries.sort(key=lambda entry: (entry.target, entry.ended))
     return Audit(

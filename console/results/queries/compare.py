@@ -91,7 +91,9 @@ def _compare(history: History, row_a: Row, row_b: Row) -> Compared:
         judge(name, text_class, keys_a[name, text_class], keys_b[name, text_class], between=between, known=known)
         for name, text_class in keys_a
         if (name, text_class) in keys_b
-        for between, known in [(0.0, "one process") if same else _between(history, b, name, text_class)]
+        for between, known in [
+            (0.0, "one process") if same else _between(history, b, name, text_class, without=(a.run, b.run))
+        ]
     )
     return Compared(
         target_a=a.target,
@@ -177,8 +179,10 @@ def _error(finding: FindingMade) -> float:
     return (math.log(high) - math.log(low)) / 2 / normal_quantile((1 + share) / 2)
 
 
-def _between(history: History, record: Record, name: str, text_class: str) -> tuple[float, str]:
-    """What a restart alone does to this figure, from the target's records of one stack; and how that is known."""
+def _between(
+    history: History, record: Record, name: str, text_class: str, without: tuple[str, ...]
+) -> tuple[float, str]:
+    """What a restart alone does to this figure, from the target's other records of one stack; and how that is known."""
     from console.analysis.statistics.compare import restart_spread
 
     stack = record.stack_after or record.stack_before
@@ -189,7 +193,7 @@ def _between(history: History, record: Record, name: str, text_class: str) -> tu
             break
         then = seen.document.get("stack_after") or seen.document.get("stack_before") or {}
         invocation = seen.document.get("invocation_after") or seen.document.get("invocation_before")
-        if then.get("id") != stack.id or not invocation:
+        if then.get("id") != stack.id or not invocation or seen.run in without:
             continue
         values = [
             float(one["value"])
