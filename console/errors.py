@@ -28,6 +28,7 @@
     ├── StepFailedError                 1   unknown   a step did not do what it must
     │   ├── NotReadyError               1   yes       the service did not come up
     │   ├── NotServedError              1   yes       up, but the setting is not served
+    │   ├── NotMeasuredError            1   unknown   the engine went away under a measurement
     │   └── RestartedByOthersError      3   yes       another invocation replaced ours
     ├── ConnectionLostError             9   unknown   in flight: we cannot tell whether it happened
     ├── AbortedError                  130   no        a person said stop
@@ -168,6 +169,10 @@ class NotServedError(StepFailedError):
     """The service is up, but what it serves is not what the unit says."""
 
     changed: bool | None = True
+
+
+class NotMeasuredError(StepFailedError):
+    """A measurement came to its end before it was done: the engine is gone, or another start of it answers."""
 
 
 class RestartedByOthersError(StepFailedError):

@@ -19,6 +19,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "rollback": ("console.cli.rollback", "undo a run, or the last change of a target"),
     "takeover": ("console.cli.takeover", "finish a run of another machine, from the host's ledger"),
     "recover": ("console.cli.recover", "close and commit runs whose process is gone"),
+    "measure": ("console.cli.measure", "decode rate, and step time over context"),
     "hosts": ("console.cli.hosts", "list or add hosts, pin their keys"),
     "facts": ("console.cli.facts", "what is so on a target, at four levels"),
     "capacity": ("console.cli.capacity", "will a context fit, and what would make it fit"),

@@ -83,6 +83,7 @@ class Generation:
     verify_steps: int | None
     finish_reason: str | None
     error: str = ""
+    text: str = field(default="", repr=False)
 
 
 class Engine(Protocol):

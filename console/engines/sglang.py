@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from console.engines import sglang_flags, sglang_log, sglang_replies
 from console.engines.base import Generation, LogLine, Reply, Request, Spelling, ValueKind
 from console.engines.logtable import most_certain
+from console.engines.marks import OURS
 from console.engines.metrics import Counters
 from console.engines.values import PARSERS, same_value
 from console.schema.serving import Serving
@@ -154,7 +155,9 @@ class SGLang:
             },
         }
         # Slow enough for 200 prompt tokens and 2 output tokens a second.
-        return Request("POST", "/generate", json=body, timeout_s=120.0 + prompt_tokens / 200 + output_tokens / 2)
+        return Request(
+            "POST", f"/generate?{OURS}", json=body, timeout_s=120.0 + prompt_tokens / 200 + output_tokens / 2
+        )
 
     def read_generation(self, reply: Reply) -> Generation:
         return sglang_replies.generation(reply)

@@ -169,7 +169,8 @@ TABLE: tuple[Row, ...] = (
     Row(
         "access",
         re.compile(
-            r'^INFO: +(?P<client>\S+) - "(?P<method>[A-Z]+) (?P<path>[^ ?"]+)[^ "]* HTTP/[\d.]+" (?P<status>\d{3})\b'
+            r"^INFO: +(?P<client>\S+) - "
+            r'"(?P<method>[A-Z]+) (?P<path>[^ ?"]+)(?:\?(?P<query>[^ "]*))? HTTP/[\d.]+" (?P<status>\d{3})\b'
         ),
         "0.4.6; uvicorn",
         'INFO:     127.0.0.1:40112 - "GET /v1/models HTTP/1.1" 200 OK',

@@ -15,6 +15,7 @@ from decimal import Decimal
 from console.engines import vllm_flags, vllm_log, vllm_replies
 from console.engines.base import Generation, LogLine, Reply, Request, Spelling, ValueKind
 from console.engines.logtable import most_certain
+from console.engines.marks import OURS
 from console.engines.metrics import Counters
 from console.engines.values import PARSERS, same_value
 from console.schema.serving import Serving
@@ -106,7 +107,8 @@ class VLLM:
             "ignore_eos": True,
             "temperature": 0,
         }
-        return Request("POST", "/v1/completions", json=body, timeout_s=120.0 + prompt_tokens / 200 + output_tokens / 2)
+        limit_s = 120.0 + prompt_tokens / 200 + output_tokens / 2
+        return Request("POST", f"/v1/completions?{OURS}", json=body, timeout_s=limit_s)
 
     def read_generation(self, reply: Reply) -> Generation:
         return vllm_replies.generation(reply)

@@ -9,6 +9,7 @@ from typing import Any
 
 from console.clock import stamp
 from console.engines.base import Engine, Reply
+from console.engines.marks import OURS
 from console.facts.journal import JournalLine, parse_journal
 from console.facts.memory import memory_of
 from console.facts.model_config import read_models
@@ -174,7 +175,7 @@ def prefill_tok_s(lines: Sequence[JournalLine]) -> float | None:
 def recent_requests(
     head: Sequence[JournalLine], tail: Sequence[JournalLine], now: str, speed: float = 1.0
 ) -> int | None:
-    """Generations asked of it in the minute before `now`, the host's own; None where it logs no requests.
+    """Generations that others asked of it in the minute before `now`, the host's own; None where it logs no requests.
 
     Those before it was ready are the engine's own: it warms itself up.
     """
@@ -192,6 +193,7 @@ def recent_requests(
         for line in access
         if line.read is not None
         and line.read.values.get("method") == "POST"
+        and line.read.values.get("query") != OURS
         and line.at > ready
         and (until - line.at) * speed <= 60
     }

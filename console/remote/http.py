@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 # Server infos of large engines are some 100 kB; a generation's reply a few.
 BODY_LIMIT = 16 * 1024 * 1024
+
+OnPart = Callable[[float, bytes], None]
 
 
 def api_key(service: Service, environment: Mapping[str, str], redactor: Redactor) -> str | None:
@@ -56,8 +58,12 @@ class Forward:
         self._client: httpx.AsyncClient | None = None
         self._generation = -1
 
-    async def send(self, request: Request) -> Reply:
-        """Send it and read the whole reply, or why there is none. Raises ConnectError without a connection."""
+    async def send(self, request: Request, on_part: OnPart | None = None) -> Reply:
+        """Send it and read the whole reply, or why there is none. Raises ConnectError without a connection.
+
+        `on_part` is given each piece of a good answer as it comes, with seconds since the request was sent; such a
+        body is not kept.
+        """
         import httpx  # takes its time; connect_reader begins it
 
         connection = await self._link.connection()
@@ -70,7 +76,8 @@ class Forward:
             return Reply(0, error=f"no way to the engine: {one_line(str(error), 200)}")
         started = self._clock.monotonic()
         try:
-            status, body, cut = await self._exchange(client, request)
+            hear = None if on_part is None else lambda part: on_part(self._clock.monotonic() - started, part)
+            status, body, cut = await self._exchange(client, request, hear)
         except httpx.TimeoutException:
             error_text = f"no answer within {request.timeout_s:g} s"
         except httpx.RemoteProtocolError as error:
@@ -114,7 +121,9 @@ class Forward:
             )
         return self._client
 
-    async def _exchange(self, client: httpx.AsyncClient, request: Request) -> tuple[int, bytes, bool]:
+    async def _exchange(
+        self, client: httpx.AsyncClient, request: Request, hear: Callable[[bytes], None] | None
+    ) -> tuple[int, bytes, bool]:
         body = bytearray()
         content = None if request.json is None else json.dumps(request.json).encode()
         headers = {} if content is None else {"Content-Type": "application/json"}
@@ -127,6 +136,9 @@ class Forward:
             extensions={"sni_hostname": self._host} if self._scheme == "https" else {},
         ) as response:
             async for chunk in response.aiter_bytes():
+                if hear is not None and response.status_code == 200:
+                    hear(chunk)
+                    continue
                 body += chunk
                 if len(body) > BODY_LIMIT:
                     return response.status_code, bytes(body[:BODY_LIMIT]), True

@@ -26,7 +26,7 @@ from console.errors import (
     UnreachableError,
 )
 from console.remote.exchange import Exchange
-from console.remote.http import Forward, api_key
+from console.remote.http import Forward, OnPart, api_key
 from console.remote.link import Link, OnConnection, shared_link
 from console.remote.lock import OWN_LOCK_S, LockHold, held_by, read_document, settle
 from console.remote.scripts import SHELL, Output, render
@@ -161,6 +161,13 @@ class Reader:
             if left_s <= 0:
                 raise UnreachableError("the connection died under a request to the engine", where=self.target.name)
             await self.reconnect(patience_s=left_s)
+
+    async def stream(self, request: Request, on_part: OnPart) -> Reply:
+        """`fetch` once, with each piece of the answer as it comes, see `Forward.send`."""
+        reply = await self._forward.send(request, on_part)
+        if not reply.status and not self._link.alive:
+            raise UnreachableError("the connection died under a request to the engine", where=self.target.name)
+        return reply
 
     async def reconnect(self, *, patience_s: float = 0.0) -> None:
         """Open a dead connection again; a live one stays. Raises ConnectError."""

@@ -10,7 +10,7 @@ import textwrap
 from collections.abc import Iterator
 
 from console.errors import InternalError
-from console.results.figures import figure, span
+from console.results.figures import figure, main_figures, span
 from console.results.stack import trailers as stack_trailers
 from console.results.told import ChangeTold, finding_told, observed_told, read_change
 from console.results.words import quoted, word
@@ -20,6 +20,8 @@ from console.schema.record import Record, RecordSetting
 from console.untrusted import one_line
 
 WIDTH = 72
+# The flag of a finding that must not stand in a subject.
+NO_HEADLINE = "no headline"
 VALUE_CHARACTERS = 400
 STRUCTURED = frozenset({"Change", "Observed", "Setting", "Finding"})  # their words are cut one by one
 _TRAILER = re.compile(r"([A-Z][A-Za-z]*(?:-[A-Za-z]+)*): (\S.*)")
@@ -82,8 +84,16 @@ def _headline(record: Record) -> str:
     """The runbook and its first finding, for runs that only measured."""
     if record.outcome is not Outcome.MEASURED or not record.findings:
         return ""
-    first = record.findings[0]
-    return f"{one_line(record.runbook, 60)} {first.name} {figure(first.value)}{_unit(first.name, first.unit)}"
+    # A rate on text that repeats itself, or past its own end, is not what anybody's users see.
+    shown = [finding for finding in record.findings if NO_HEADLINE not in finding.flags]
+    if not shown:
+        return ""
+    first = shown[0]
+    figures = "".join(f" {name} {value}" for name, value in main_figures(first.figures)) if not first.value else ""
+    value = f" {figure(first.value)}{_unit(first.name, first.unit)}" if first.value != "" else ""
+    text = f" on {first.text_class} text" if first.text_class else ""
+    at = f" at {first.context_tokens} tokens" if first.context_tokens is not None else ""
+    return one_line(f"{record.runbook} {first.name}{value}{figures}{text}{at}", 140)
 
 
 def _short(value: str | None) -> str:

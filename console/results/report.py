@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from console.results.figures import figure, span
+from console.results.figures import figure, main_figures, span
 from console.schema.events import FindingMade, LevelsRead
 from console.schema.record import Record
 from console.untrusted import clean, one_line
@@ -126,7 +126,9 @@ def _finding(finding: FindingMade) -> tuple[str, ...]:
         share = finding.confidence * 100 if finding.confidence <= 1 else finding.confidence
         interval += f" ({figure(share)} % {finding.interval or 'confidence'})"
     method = " ".join(part for part in (finding.method, finding.text_class, *finding.flags) if part)
-    value = f"{figure(finding.value)} {finding.unit}".strip()
+    parts = [f"{figure(finding.value)} {finding.unit}".strip()]
+    parts += [f"{name} {text}" for name, text in main_figures(finding.figures)]
+    value = ", ".join(part for part in parts if part)
     context = "" if finding.context_tokens is None else str(finding.context_tokens)
     return finding.name, value, interval, "" if finding.n is None else str(finding.n), context, method
 

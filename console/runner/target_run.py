@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 from console.changes.base import Made
@@ -165,7 +165,9 @@ class TargetRun:
                 **say,
             )
         )
-        if outcome in ("failed", "refused"):
+        # A server too busy to be measured is a finding, unless measuring was all there was to do.
+        passed_over = outcome == "refused" and step.uses.startswith("measure.") and len(plan.steps) > 1
+        if outcome in ("failed", "refused") and not passed_over:
             raise RefusedError(message, where=self.target.name)
 
     def _step_failed(self, step: PlannedStep, error: ConsoleError, started: float) -> None:
@@ -267,7 +269,12 @@ class TargetRun:
             invocation=self.invocation,
             extended_s=lambda: self.context.extended_s,
             regained=self.regained,
+            later=self.later,
         )
+
+    def later(self, work: Coroutine[Any, Any, Any]) -> None:
+        """What must still be done after a step was stopped; the connection is kept open for it for a moment."""
+        self.logging.append(asyncio.ensure_future(work))
 
     async def regained(self) -> None:
         """The connection may be back: the lock died with the old one, so take it again before anything else."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from console.schema.cells import Cell
 from console.schema.change import Change, FileChange
 from console.schema.events import (
+    CellMeasured,
     ChangeIntended,
     ChangeMade,
     ChangeUndoing,
@@ -116,6 +118,7 @@ class TargetState:
     observed: list[DriftObserved] = field(default_factory=list)
     router: str = ""
     findings: list[FindingMade] = field(default_factory=list)
+    cells: list[Cell] = field(default_factory=list)
     conclusions: list[ConclusionMade] = field(default_factory=list)
     log: list[LogLine] = field(default_factory=list)  # classified lines, the newest
     facts: dict[str, dict[str, Any]] = field(default_factory=dict)  # by when: plan, before, after
@@ -300,6 +303,8 @@ class TargetState:
                 self.facts[event.when] = event.facts
             case FindingMade():
                 self.findings.append(event)
+            case CellMeasured():
+                self.cells.append(event.cell)
             case ConclusionMade():
                 self.conclusions.append(event)
             case LogLine():

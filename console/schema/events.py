@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
+from console.schema.cells import Cell
 from console.schema.change import Change
 from console.schema.names import Read
 from console.schema.outcome import StepOutcome
@@ -265,6 +266,14 @@ class FindingMade(Event):
     figures: dict[str, float] = Field(default_factory=dict)  # what belongs to it; a name ends in its unit: `step_ms`
 
 
+class CellMeasured(Event):
+    """A part of a measurement with all its requests; findings are drawn from these."""
+
+    type: ClassVar[str] = "cell.measured"
+    step: str
+    cell: Cell
+
+
 class ConclusionMade(Event):
     type: ClassVar[str] = "conclusion.made"
     kind: str  # cause · ruled_out · lever
@@ -361,6 +370,7 @@ EVENT_TYPES: dict[str, type[Event]] = {
         UndoFinished,
         Verified,
         FindingMade,
+        CellMeasured,
         ConclusionMade,
         ConnectionChanged,
         LockChanged,

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from console.schema.cells import Cell
 from console.schema.events import ConclusionMade, FindingMade, LevelsRead, LogLine
 from console.schema.names import Read
 from console.schema.outcome import Outcome
@@ -148,6 +149,7 @@ class Record(Read):
     digests_before: dict[str, str] = Field(default_factory=dict)  # of every file that decides the unit, by path
     digests_after: dict[str, str] = Field(default_factory=dict)
     findings: tuple[FindingMade, ...] = ()
+    cells: tuple[Cell, ...] = ()
     conclusions: tuple[ConclusionMade, ...] = ()
     log: tuple[LogLine, ...] = ()
     facts_before: dict[str, Any] = Field(default_factory=dict)

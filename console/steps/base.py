@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -79,6 +79,7 @@ class StepIO:
     invocation: str = ""  # the start that a wait followed
     extended_s: Callable[[], float] = lambda: 0.0
     regained: Callable[[], Awaitable[None]] | None = None  # called when a lost connection is back
+    later: Callable[[Coroutine[Any, Any, Any]], None] = lambda work: work.close()  # still to be done after a stop
 
 
 class Step(BaseModel):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from console.steps.base import Step
 from console.steps.host_command import HostCommand
 from console.steps.host_preflight import HostPreflight
+from console.steps.measure_decode import MeasureDecode
 from console.steps.service_restart import ServiceRestart
 from console.steps.service_verify import ServiceVerify
 from console.steps.service_wait_ready import ServiceWaitReady
@@ -23,5 +24,6 @@ STEP_KINDS: dict[str, type[Step]] = {
         ServiceWaitReady,
         ServiceVerify,
         HostCommand,
+        MeasureDecode,
     )
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import PurePosixPath
@@ -324,14 +324,26 @@ def progress_text(event: StepProgress | StepState) -> str:
 
 def finding_text(event: FindingMade) -> str:
     """`decode_rate 139.6 tok/s [138.9, 140.3], n 5, two_point`."""
-    text = f"{event.name} {number(event.value)}"
+    text = event.name if event.value == "" else f"{event.name} {number(event.value)}"
     text += f" {event.unit}" if event.unit else ""
     if event.low is not None and event.high is not None:
         text += f" [{number(event.low)}, {number(event.high)}]"
     if event.context_tokens is not None:
         text += f" at {number(event.context_tokens)} tokens"
+    text += f", {event.text_class}" if event.text_class else ""
+    text += "".join(f", {word} {number(value)}" for word, value in shown_figures(event.figures))
     text += f", {event.method}" if event.method else ""
     return text + "".join(f" ({flag})" for flag in event.flags)
+
+
+def shown_figures(figures: Mapping[str, float]) -> list[tuple[str, float]]:
+    """Further figures of a finding as people call them, without the bounds of their intervals."""
+    names = {"accept_length": "avg commit", "step_time_ms": "step ms"}
+    return [
+        (names.get(name, name.replace("_", " ")), value)
+        for name, value in figures.items()
+        if "_low" not in name and "_high" not in name
+    ]
 
 
 def _seconds(stamp: str) -> float:

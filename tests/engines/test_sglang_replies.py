@@ -173,7 +173,7 @@ def test_no_body_makes_the_readers_raise(models: bytes, info: bytes, loads: byte
 def test_a_probe_is_a_generation_of_exactly_this_size() -> None:
     request = SGLANG.probe(33_000, 16, "run-1")
     assert request.json is not None
-    assert (request.method, request.path) == ("POST", "/generate")
+    assert (request.method, request.path) == ("POST", "/generate?console")
     assert request.json["rid"] == "run-1"
     assert len(request.json["input_ids"]) == 33_000
     assert request.json["sampling_params"] == {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import zlib
 from array import array
@@ -32,6 +33,7 @@ def token_of(piece: str) -> int:
 
 PIECES = PIECE.findall(SAMPLE)
 PIECE_TOKENS = [token_of(piece) for piece in PIECES]
+STRIDES = [stride for stride in range(1, len(PIECES)) if math.gcd(stride, len(PIECES)) == 1]
 
 
 class Reply:
@@ -41,10 +43,15 @@ class Reply:
         self.offset = zlib.crc32(bytes(memoryview(array("I", prompt[-64:])).cast("B"))) % len(PIECES)
 
     def tokens(self, start: int, end: int) -> list[int]:
-        return [PIECE_TOKENS[(self.offset + index) % len(PIECES)] for index in range(start, end)]
+        return [PIECE_TOKENS[self.at(index)] for index in range(start, end)]
 
     def text(self, start: int, end: int) -> str:
-        return "".join(" " + PIECES[(self.offset + index) % len(PIECES)] for index in range(start, end))
+        return "".join(" " + PIECES[self.at(index)] for index in range(start, end))
+
+    def at(self, index: int) -> int:
+        """Which piece of the sample is next. Each round goes through it with another stride: answers do not loop."""
+        rounds, place = divmod(index, len(PIECES))
+        return (self.offset + place * STRIDES[rounds % len(STRIDES)]) % len(PIECES)
 
 
 def accept_length(options: Options, prompt_tokens: int, words: Sequence[Any]) -> float:

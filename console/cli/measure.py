@@ -1,0 +1,56 @@
+"""`console measure`: decode rate and context sweep of a target, recorded as any run."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from console.cli import one_step
+from console.cli.output import Output
+
+# verb → (step, title)
+VERBS = {
+    "decode": ("measure.decode", "Measure the decode rate"),
+}
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    verbs = parser.add_subparsers(dest="measure", metavar="WHAT", required=True)
+    decode = verbs.add_parser("decode", help="decode rate by class of text, step time and avg commit")
+    decode.add_argument("--contexts", metavar="LIST", help="prompt tokens: 1663,8k,50%%,old-limit,max")
+    decode.add_argument("--text-classes", metavar="LIST", help="short,repetitive,prose,code,analysis")
+    add_common(decode)
+    decode.add_argument("--target-width", type=float, metavar="SHARE", help="stop at this half-width (default 0.01)")
+
+
+def add_common(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--output-tokens", type=int, metavar="N", help="length of the long answer")
+    parser.add_argument("--samples", type=int, metavar="N", help="pairs a cell at most")
+    parser.add_argument("--prompt-file", metavar="FILE", help="a text of your own instead of the corpus")
+    parser.add_argument("--on-live", action="store_true", help="also cells above 10 %% of a live target's pool")
+    one_step.add(parser)
+
+
+def run(arguments: argparse.Namespace, output: Output) -> int:
+    uses, title = VERBS[arguments.measure]
+    return one_step.run(arguments, output, one_step.runbook_of(uses, title, fields_of(arguments)))
+
+
+def fields_of(arguments: argparse.Namespace) -> dict[str, one_step.Field]:
+    """What was said on the command line, as keys of the step; what was not said keeps the step's default."""
+    named = {
+        "contexts": "contexts",
+        "text_classes": "text_classes",
+        "text_class": "text_class",
+        "output_tokens": "output_tokens",
+        "samples": "samples",
+        "target_width": "target",
+        "budget": "budget",
+    }
+    fields = {key: getattr(arguments, name, None) for name, key in named.items()}
+    found: dict[str, one_step.Field] = {key: value for key, value in fields.items() if value is not None}
+    if arguments.prompt_file:
+        found["prompt_file"] = str(Path(arguments.prompt_file).resolve())
+    if arguments.on_live:
+        found["on_live"] = True
+    return found

@@ -1,0 +1,61 @@
+"""Runbooks of one step, for verbs that are ordinary recorded runs: `measure`, and whatever else looks and records."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tomllib
+from collections.abc import Mapping, Sequence
+
+from console.cli.front import Front
+from console.cli.inventory import inventory
+from console.cli.output import Output
+from console.cli.run import drive, options
+from console.planning import lint
+from console.planning.bind import bind
+from console.runner.launch import Request
+from console.schema.runbook import Runbook, parse_runbook
+
+Field = str | int | float | bool | Sequence[str]
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """What may be said to each of them."""
+    parser.add_argument("targets", nargs="*", metavar="TARGET", help="host/service, host, or group")
+    parser.add_argument("--limit", metavar="TAG", help="only targets of hosts with this tag")
+    parser.add_argument("--json", action="store_true", help="events as JSON lines on stdout")
+    parser.add_argument("--reason", default="", metavar="TEXT", help="why; kept in the record")
+    parser.add_argument("--ticket", default="", metavar="ID", help="kept in the record")
+    parser.add_argument("--note", default="", metavar="TEXT", help="kept in the record")
+    parser.add_argument("--no-commit", action="store_true", help="keep the record, do not commit it")
+
+
+def runbook_of(uses: str, title: str, fields: Mapping[str, Field]) -> Runbook:
+    """A runbook with this one step. Raises InvalidFileError for keys or values that the step does not take."""
+    name = uses.replace(".", "-")
+    lines = ["schema = 1", f"name = {json.dumps(name)}", f"title = {json.dumps(title)}", 'unattended = "proceed"', ""]
+    lines += ["[[step]]", f"uses = {json.dumps(uses)}"]
+    lines += [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in fields.items()]
+    text = "\n".join(lines) + "\n"
+    runbook = parse_runbook(text, tomllib.loads(text), f"console {uses.replace('.', ' ')}")
+    lint.lint(runbook)
+    return runbook
+
+
+def run(arguments: argparse.Namespace, output: Output, runbook: Runbook) -> int:
+    """Carry it out on the targets named: log, record and commit as any run."""
+    hosts = inventory(arguments)
+    targets = bind(hosts, arguments.targets, (), arguments.limit)
+    arguments.yes, arguments.on_abort = True, "auto"  # nothing is changed, so there is nothing to ask
+    front = Front(output, json=arguments.json, title=runbook.title)
+    request = Request(
+        runbook=runbook,
+        targets=targets,
+        variables={},
+        inventory=hosts,
+        options=options(arguments, output),
+        front=front,
+        redactor=output.redactor,
+        on_event=front.event,
+    )
+    return drive(request, front).exit_code

@@ -1,0 +1,106 @@
+"""What a measurement says in findings: a rate always with its class of text, never one without its spread."""
+
+from __future__ import annotations
+
+from console.analysis.statistics.sweep import SweepFit
+from console.schema.cells import Cell
+from console.schema.events import FindingMade
+
+# A rate with one of these marks is no headline: its text is not what users ask for.
+NO_HEADLINE = frozenset({"past the text's own end", "degenerate text"})
+
+
+def of_cell(target: str, cell: Cell) -> list[FindingMade]:
+    """Rate, with its step time and accept_length; a refused cell says why it has none."""
+    common = {
+        "target": target,
+        "text_class": cell.text_class,
+        "context_tokens": cell.context_tokens if cell.context_tokens is not None else cell.asked_tokens,
+        "n": cell.pairs,
+    }
+    if cell.rate_tok_s is None:
+        return [
+            FindingMade.model_validate({**common, "name": "not_measured", "value": cell.reason, "flags": flags(cell)})
+        ]
+    figures = {}
+    if cell.accept_length is not None:
+        figures["accept_length"] = round(cell.accept_length, 3)
+    if cell.step_ms is not None:
+        figures["step_time_ms"] = round(cell.step_ms, 4)
+    found = {
+        **common,
+        "name": "decode_rate",
+        "value": round(cell.rate_tok_s, 3),
+        "unit": "tok/s",
+        "low": rounded(cell.rate_low),
+        "high": rounded(cell.rate_high),
+        "interval": "confidence",
+        "confidence": cell.confidence,
+        "method": cell.method,
+        "source": source_of(cell),
+        "figures": figures,
+        "flags": flags(cell),
+    }
+    return [FindingMade.model_validate(found)]
+
+
+def source_of(cell: Cell) -> str:
+    """Which clock, and where accept_length comes from."""
+    clock = cell.estimates[0].method if cell.estimates else "client"
+    return f"{clock},{cell.accept_source}" if cell.accept_source else clock
+
+
+def flags(cell: Cell) -> tuple[str, ...]:
+    marks = list(cell.flags)
+    if cell.state == "partial":
+        marks.insert(0, "partial")
+    if cell.refused_pairs:
+        marks.append(f"{cell.refused_pairs} pairs refused")
+    if cell.text_class == "repetitive" or NO_HEADLINE & set(cell.flags):
+        marks.append("no headline")
+    return tuple(marks)
+
+
+def of_fit(target: str, fit: SweepFit, *, marks: tuple[str, ...] = ()) -> FindingMade:
+    """The line of step time over context."""
+    a, b = fit.intercept_ms, fit.slope_ms_per_token
+    return FindingMade(
+        target=target,
+        name="step_time_fit",
+        value="",
+        method="wls",
+        n=fit.n,
+        context_tokens=f"{fit.lowest_tokens:.0f}..{fit.highest_tokens:.0f}",
+        figures={
+            "intercept_ms": round(a.value, 5),
+            "intercept_low_ms": round(a.low, 5),
+            "intercept_high_ms": round(a.high, 5),
+            "slope_ms_per_token": float(f"{b.value:.6g}"),
+            "slope_low_ms_per_token": float(f"{b.low:.6g}"),
+            "slope_high_ms_per_token": float(f"{b.high:.6g}"),
+        },
+        flags=marks,
+    )
+
+
+def of_prediction(target: str, fit: SweepFit, context_tokens: int) -> FindingMade:
+    """Step time at a context that was not measured, with the interval of a new cell there."""
+    said = fit.predict(context_tokens)
+    return FindingMade(
+        target=target,
+        name="step_time_predicted",
+        value=round(said.value, 3),
+        unit="ms",
+        low=round(said.low, 3),
+        high=round(said.high, 3),
+        interval="prediction",
+        confidence=said.confidence,
+        n=said.n,
+        method="wls",
+        context_tokens=context_tokens,
+        flags=said.flags,
+    )
+
+
+def rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 3)
