@@ -79,19 +79,19 @@ def step_time(short: Sequence[Reply], long: Sequence[Reply], confidence: float =
         for b in long
         if (b.steps or 0) > (a.steps or 0)
     )
-    # With the slope known, what is left of each duration is overhead and noise: its shift is 0, and its interval is
-    # the slope's, in units of the steps between the arms.
+    # With the slope known, what is left of each duration is overhead and noise: its shift is (nearly) 0, and value and
+    # interval are the slope's, in units of the steps between the arms.
     left = shift(
         [a.seconds - slope * (a.steps or 0) for a in short],
         [b.seconds - slope * (b.steps or 0) for b in long],
         confidence=confidence,
     )
     between = median((b.steps or 0) - (a.steps or 0) for a in short for b in long)
-    value = slope * 1000
+    base = slope * 1000
     return Estimate(
-        value,
-        value + min(0.0, left.low) / between * 1000,
-        value + max(0.0, left.high) / between * 1000,
+        base + left.value / between * 1000,
+        base + left.low / between * 1000,
+        base + left.high / between * 1000,
         confidence,
         n=len(short) + len(long),
         method="two_point",
