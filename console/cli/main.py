@@ -23,6 +23,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "hosts": ("console.cli.hosts", "list or add hosts, pin their keys"),
     "facts": ("console.cli.facts", "what is so on a target, at four levels"),
     "capacity": ("console.cli.capacity", "will a context fit, and what would make it fit"),
+    "diagnose": ("console.cli.diagnose", "why is it slow? Explained from its log and record; no load is sent"),
     "history": ("console.cli.history", "what happened, from the results repository"),
     "lint": ("console.cli.lint", "check runbooks and the inventory"),
     "schema": ("console.cli.schema", "print a JSON schema for editors"),

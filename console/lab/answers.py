@@ -20,6 +20,26 @@ GPU_MIB = 97_894
 GPU_NAME = "NVIDIA RTX PRO 6000 Blackwell Server Edition"
 DRIVER = "580.95.05"
 GPU_FIELDS = ("index", "name", "memory.total", "memory.used", "driver_version", "uuid")
+# What one of its GPUs shows beside that, the index and the bus put in; `gpu-health.json` of the state folder has other
+# values, by index.
+GPU_HEALTH = {
+    "pci.bus_id": "00000000:{index:02X}:00.0",
+    "pstate": "P0",
+    "utilization.gpu": "0",
+    "temperature.gpu": "41",
+    "power.draw": "88.10",
+    "power.limit": "600.00",
+    "clocks.sm": "2430",
+    "clocks.max.sm": "2430",
+    "clocks.mem": "12481",
+    "clocks.max.mem": "12481",
+    "pcie.link.gen.current": "5",
+    "pcie.link.gen.max": "5",
+    "pcie.link.width.current": "16",
+    "pcie.link.width.max": "16",
+    "clocks_throttle_reasons.active": "0x0000000000000001",
+    "ecc.errors.uncorrected.volatile.total": "0",
+}
 
 
 @dataclass(frozen=True)
@@ -187,15 +207,17 @@ class Answers:
         return Answer(int(unit.load_state != "loaded" or bool(missing)), err="".join(f"{line}\n" for line in told))
 
     def nvidia_smi(self, argv: list[str]) -> Answer:
-        flags, plain = options(argv, {"--query-gpu": True, "--format": True})
+        flags, plain = options(argv, {"--query-gpu": True, "--query-compute-apps": True, "--format": True})
+        if flags.get("--query-compute-apps") == ["gpu_bus_id,pid,process_name,used_memory"]:
+            return Answer(out="".join(self.gpu_users()))
         wanted = flags.get("--query-gpu", [""])[-1].split(",")
-        if plain or not set(wanted) <= set(GPU_FIELDS) or flags.get("--format") != ["csv,noheader,nounits"]:
+        if plain or not set(wanted) <= {*GPU_FIELDS, *GPU_HEALTH} or flags.get("--format") != ["csv,noheader,nounits"]:
             raise UnknownInvocationError
         if (self.state / "no-gpus").exists():
             return Answer(9, out="NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.\n")
         rows = []
         for index, used in enumerate(self.used_mib()):
-            values = {
+            values = self.gpu_health(index) | {
                 "index": str(index),
                 "name": GPU_NAME,
                 "memory.total": str(GPU_MIB),
@@ -206,12 +228,32 @@ class Answers:
             rows.append(", ".join(values[name] for name in wanted) + "\n")
         return Answer(out="".join(rows))
 
+    def gpu_health(self, index: int) -> dict[str, str]:
+        """Clocks, link and throttling of one GPU: as it should be, or as a test wrote it down."""
+        told = self.state / "gpu-health.json"
+        other: dict[str, dict[str, str]] = json.loads(told.read_text(encoding="utf-8")) if told.exists() else {}
+        usual = {name: value.format(index=index + 1) for name, value in GPU_HEALTH.items()}
+        return usual | other.get(str(index), {})
+
+    def gpu_users(self) -> list[str]:
+        """The simulators and what they hold, one line a GPU."""
+        rows = []
+        for path in sorted(self.state.glob("gpu-*.json")):
+            told = json.loads(path.read_text(encoding="utf-8"))
+            if "pid" in told and Path(f"/proc/{told['pid']}").exists():
+                bus = GPU_HEALTH["pci.bus_id"]
+                rows += [
+                    f"{bus.format(index=index + 1)}, {told['pid']}, python3, {told['used_mib']}\n"
+                    for index in range(int(told["gpus"]))
+                ]
+        return rows
+
     def used_mib(self) -> list[int]:
         """What the simulators say they hold, while they live."""
         used = [3] * 8
         for path in self.state.glob("gpu-*.json"):
             told = json.loads(path.read_text(encoding="utf-8"))
-            if Path(f"/proc/{told['pid']}").exists():
+            if "pid" in told and Path(f"/proc/{told['pid']}").exists():
                 for index in range(min(int(told["gpus"]), len(used))):
                     used[index] = min(used[index] + int(told["used_mib"]), GPU_MIB)
         return used

@@ -24,6 +24,15 @@ WIDTH = 72
 NO_HEADLINE = "no headline"
 VALUE_CHARACTERS = 400
 STRUCTURED = frozenset({"Change", "Observed", "Setting", "Finding"})  # their words are cut one by one
+# Kinds of conclusion, in the order and with the lead they have in prose.
+_SAID_OF = (
+    ("ruled_out", "Ruled out"),
+    ("cause", "Explained by"),
+    ("lever", "Would help"),
+    ("noted", "Noted"),
+    ("assumed", "Assumed"),
+    ("missing", "Not known"),
+)
 _TRAILER = re.compile(r"([A-Z][A-Za-z]*(?:-[A-Za-z]+)*): (\S.*)")
 
 
@@ -49,7 +58,11 @@ def parse(text: str) -> list[tuple[str, str]]:
 
 
 def subject(record: Record) -> str:
-    """`host/service: what, outcome`."""
+    """`host/service: what, outcome`; of a diagnosis its headline, which says how it ended."""
+    if record.outcome is Outcome.MEASURED and not record.settings:
+        for finding in record.findings:
+            if finding.name == "diagnosis":
+                return f"{record.target}: diagnose {one_line(str(finding.value), 160)}"
     return f"{record.target}: {_what(record)}, {record.outcome.value}"
 
 
@@ -103,11 +116,12 @@ def _short(value: str | None) -> str:
 def prose(record: Record) -> Iterator[str]:
     """Paragraphs: what was done, why it is believed to serve or what went wrong, what it cost, what explains it."""
     yield " ".join(_done(record))
+    yield from (_sentence(one.text) for one in record.conclusions if one.kind == "verdict")
     if believed := list(_believed(record)):
         yield " ".join(believed)
     if record.note:
         yield f"Note: {_sentence(record.note)}"
-    for kind, lead in (("ruled_out", "Ruled out"), ("cause", "Explained by"), ("lever", "Would help")):
+    for kind, lead in _SAID_OF:
         texts = [one_line(one.text, 200) for one in ranked(record, kind)]
         if texts:
             yield f"{lead}: {'; '.join(texts)}."

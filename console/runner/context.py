@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 
 from console.clock import Clock
@@ -52,6 +53,7 @@ class RunContext:
     routers: Mapping[str, str] = field(default_factory=dict)  # what stands in front of each target, for its record
     extended_s: float = 0.0
     messages: list[str] = field(default_factory=list)
+    results_path: Path | None = None
 
     def connection_said(self, target: str) -> Callable[[str, str], None]:
         """A callback that puts what happens to a target's connection into the log."""

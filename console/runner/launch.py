@@ -76,6 +76,7 @@ async def launch(request: Request, environment: Mapping[str, str]) -> whole.RunR
         abort=abort,
         options=request.options,
         routers={target.name: describe.router(request.inventory, target.name) for target in request.targets},
+        results_path=request.inventory.results_path,
     )
     abort.on_request = lambda how, choice, _count: _say_abort(context, how, choice)
     connections = Connections(environment)

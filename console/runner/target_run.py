@@ -270,6 +270,7 @@ class TargetRun:
             extended_s=lambda: self.context.extended_s,
             regained=self.regained,
             later=self.later,
+            results_path=self.context.results_path,
         )
 
     def later(self, work: Coroutine[Any, Any, Any]) -> None:

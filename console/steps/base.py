@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict
@@ -80,6 +81,7 @@ class StepIO:
     extended_s: Callable[[], float] = lambda: 0.0
     regained: Callable[[], Awaitable[None]] | None = None  # called when a lost connection is back
     later: Callable[[Coroutine[Any, Any, Any]], None] = lambda work: work.close()  # still to be done after a stop
+    results_path: Path | None = None  # the results repository, where there is one
 
 
 class Step(BaseModel):

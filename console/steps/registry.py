@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from console.steps.base import Step
+from console.steps.diagnose_decode import DiagnoseDecode
 from console.steps.host_command import HostCommand
 from console.steps.host_preflight import HostPreflight
 from console.steps.measure_decode import MeasureDecode
@@ -25,5 +26,6 @@ STEP_KINDS: dict[str, type[Step]] = {
         ServiceVerify,
         HostCommand,
         MeasureDecode,
+        DiagnoseDecode,
     )
 }

@@ -21,6 +21,10 @@ WATCHED = (
     "Id,LoadState,ActiveState,SubState,Result,NeedDaemonReload,MainPID,InvocationID,NRestarts,ExecMainCode,"
     "ExecMainStatus,ControlGroup,Job"
 )
+HEALTH = (
+    "index,pci.bus_id,pstate,utilization.gpu,temperature.gpu,power.draw,power.limit,clocks.sm,clocks.max.sm,"
+    "clocks.mem,clocks.max.mem,pcie.link.gen.current,pcie.link.gen.max,pcie.link.width.current,pcie.link.width.max,clocks_throttle_reasons.active,ecc.errors.uncorrected.volatile.total"
+)
 FIELDS = "--output-fields=MESSAGE,_SYSTEMD_INVOCATION_ID,INVOCATION_ID,_PID"
 JOURNAL = ("journalctl", "--no-pager", "--quiet", "--all", "--output=json", FIELDS)
 
@@ -326,6 +330,22 @@ TABLE: tuple[Row, ...] = (
         "memory of the GPUs",
         ("nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits"),
         out=r"(\d+\n){8}",
+        lab_only="no GPU in the real hosts of the tests",
+    ),
+    Row(
+        "how the GPUs are",
+        ("nvidia-smi", f"--query-gpu={HEALTH}", "--format=csv,noheader,nounits"),
+        out=r"(\d, 00000000:\d\d:00\.0, P0, [\d., ]+, 0x[0-9a-f]{16}, 0\n){8}",
+        lab_only="no GPU in the real hosts of the tests",
+    ),
+    Row(
+        "who uses the GPUs",
+        (
+            "nvidia-smi",
+            "--query-compute-apps=gpu_bus_id,pid,process_name,used_memory",
+            "--format=csv,noheader,nounits",
+        ),
+        out=r"(00000000:\d\d:00\.0, \d+, python3, \d+\n){8}",
         lab_only="no GPU in the real hosts of the tests",
     ),
     # Last: what was loaded before is asked for above.

@@ -1,0 +1,136 @@
+"""vLLM's ten-second averages, and the difference of two looks at its metrics, as windows.
+
+`Engine 000: Avg prompt throughput …, Avg generation throughput …, Running, Waiting, GPU KV cache usage`, followed by
+`SpecDecoding metrics: Mean acceptance length …` where it drafts (the length counts the bonus token). The context of a
+step is not logged: it is the used share of the KV pool over the requests that run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from console.analysis.diagnosis import window as w
+from console.analysis.diagnosis.repetition import in_loops
+from console.analysis.diagnosis.window import Passive, Said, Window, counted
+
+_POSITIONS = re.compile(r"Per-position acceptance rate: ([\d., ]+?)(?:, Avg|$)")
+
+
+def windows(lines: Sequence[Said], *, pool_tokens: int | None, ceiling: float | None = None) -> Passive:
+    """Windows of the averages; without the size of the pool there is no context, and so no window."""
+    begin = max((index for index, one in enumerate(lines) if one.line.kind == "args"), default=-1) + 1
+    reasons = [w.EARLIER_START for one in lines[:begin] if "throughput" in one.line.values]
+    averages, drafts = _paired(lines[begin:])
+    speculative = any(one is not None for one in drafts) if averages else None
+    judged: list[tuple[Window, str]] = []
+    before: dict[int, Mapping[str, float | int | str]] = {}
+    mixed = 0
+    for said, draft in zip(averages, drafts, strict=True):
+        values = said.line.values
+        replica = int(_number(values, "engine") or 0)
+        batch, rate, usage = (_number(values, name) for name in ("running", "throughput", "usage"))
+        previous, before[replica] = before.get(replica), values
+        if batch is None or rate is None or usage is None or pool_tokens is None:
+            reasons.append(w.CUT)
+            continue
+        if batch <= 0 or rate <= 0:
+            reasons.append(w.IDLE)
+            continue
+        if speculative and draft is None:
+            reasons.append(w.CUT)
+            continue
+        one = Window(
+            said.at_s,
+            usage * pool_tokens / batch,
+            batch,
+            draft or 1.0,
+            rate,
+            int(_number(values, "queue") or 0),
+            replica,
+        )
+        prefilled = (_number(values, "input_throughput") or 0.0) > 0
+        mixed += prefilled
+        judged.append((one, _reason(values, previous, prefilled=prefilled)))
+    loops = in_loops([one for one, _ in judged], ceiling)
+    kept = []
+    for (one, reason), loop in zip(judged, loops, strict=True):
+        if why := w.REPETITION if loop else reason:
+            reasons.append(why)
+        else:
+            kept.append(one)
+    notes = []
+    if pool_tokens is None and averages:
+        notes.append("the size of the KV pool is not known: the context of the log's windows cannot be told")
+    if speculative is False:
+        notes.append("no speculation in the log: a step commits one token")
+    return Passive(tuple(kept), counted(reasons), speculative, mixed / len(judged) if judged else None, tuple(notes))
+
+
+def _paired(lines: Sequence[Said]) -> tuple[list[Said], list[float | None]]:
+    """Each average with the acceptance that was logged beside it, before or after, within the same interval."""
+    averages = [one for one in lines if one.line.kind == "decode" and "throughput" in one.line.values]
+    lengths = [one for one in lines if one.line.kind == "decode" and _number(one.line.values, "accept_len")]
+    drafts: list[float | None] = []
+    for one in averages:
+        near = min(lengths, key=lambda other: abs(other.at_s - one.at_s), default=None)
+        close = near is not None and abs(near.at_s - one.at_s) <= 5.0
+        drafts.append(_number(near.line.values, "accept_len") if near is not None and close else None)
+    return averages, drafts
+
+
+def _reason(
+    values: Mapping[str, float | int | str], before: Mapping[str, float | int | str] | None, *, prefilled: bool
+) -> str:
+    if before is None:
+        return w.FIRST_SEEN
+    if not _number(before, "throughput") or not _number(before, "running"):
+        return w.AFTER_IDLE
+    if prefilled:
+        return w.PREFILL_MIXED
+    if before.get("running") != values.get("running"):
+        return w.BATCH_CHANGED
+    return ""
+
+
+def positions(lines: Sequence[Said]) -> tuple[float, ...]:
+    """The acceptance rate of each draft position as last logged; empty where the log does not tell."""
+    for one in reversed(lines):
+        if match := _POSITIONS.search(one.line.text):
+            return tuple(float(part) for part in match[1].split(",") if part.strip())
+    return ()
+
+
+def between(
+    before: Mapping[str, float], after: Mapping[str, float], seconds: float, *, pool_tokens: int | None
+) -> Window | None:
+    """One window out of two looks at one engine's counters; None when nothing ran, or something was prefilled.
+
+    Names are Prometheus' without `vllm:`. A step's tokens are 1 + accepted / drafts, which counts only steps that had
+    a draft: with n-gram drafts they are too many.
+    """
+    generated = after.get("generation_tokens_total", 0.0) - before.get("generation_tokens_total", 0.0)
+    prefilled = after.get("prompt_tokens_total", 0.0) - before.get("prompt_tokens_total", 0.0)
+    running = after.get("num_requests_running", 0.0)
+    if generated <= 0 or prefilled > 0 or running <= 0 or running != before.get("num_requests_running") or seconds <= 0:
+        return None
+    drafts = after.get("spec_decode_num_drafts_total", 0.0) - before.get("spec_decode_num_drafts_total", 0.0)
+    accepted = after.get("spec_decode_num_accepted_tokens_total", 0.0) - before.get(
+        "spec_decode_num_accepted_tokens_total", 0.0
+    )
+    if pool_tokens is None or "kv_cache_usage_perc" not in after:
+        return None
+    usage = (before.get("kv_cache_usage_perc", 0.0) + after["kv_cache_usage_perc"]) / 2.0
+    return Window(
+        at_s=seconds,
+        context_tokens=usage * pool_tokens / running,
+        batch=running,
+        accept_length=1.0 + accepted / drafts if drafts > 0 else 1.0,
+        rate_tok_s=generated / seconds,
+        queue=int(after.get("num_requests_waiting", 0.0)),
+    )
+
+
+def _number(values: Mapping[str, float | int | str], name: str) -> float | None:
+    value = values.get(name)
+    return float(value) if isinstance(value, int | float) else None

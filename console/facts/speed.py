@@ -1,0 +1,92 @@
+"""What a host shows of its speed without being asked to do anything: GPUs, their users, and the log since a while."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from console.analysis.diagnosis.window import Said
+from console.engines.base import Engine, LogLine
+from console.facts.gpu_state import parse_hardware
+from console.facts.journal import parse_journal
+from console.remote.session import Reader
+from console.schema.facts import Facts, UnitFile
+from console.schema.gpu_state import Hardware
+from console.untrusted import decode
+
+LOOK_TIMEOUT_S = 90.0
+_OUTPUT = re.compile(r"^\s*StandardOutput\s*=\s*(?:file|append|truncate):(\S.*?)\s*$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class SeenSpeed:
+    """`lines` are those of the engine's log that its table reads, in order; `notes` say what could not be seen."""
+
+    hardware: Hardware
+    lines: tuple[Said, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+async def look_at_speed(
+    reader: Reader, engine: Engine, facts: Facts, since_s: float, *, patience_s: float = 0.0
+) -> SeenSpeed:
+    """One script on the host; nothing is sent to the engine. Raises ConnectError."""
+    path = log_file(facts.files)
+    output = await reader.look(
+        "look_speed.sh",
+        reader.target.service.unit,
+        str(max(1, round(since_s))),
+        path,
+        timeout_s=LOOK_TIMEOUT_S,
+        patience_s=patience_s,
+    )
+    hardware = parse_hardware(output.sections, facts.host.xid_lines)
+    log = output.sections.get("log", b"")
+    notes: list[str] = []
+    if path:
+        lines = tuple(of_text(engine, decode(log).splitlines()))
+        notes.append(f"the log is not in the journal: read from the end of {path}, whatever its age")
+    else:
+        journal = parse_journal(log, reader.redactor, engine)
+        lines = tuple(Said(line.at, line.read) for line in journal.lines if line.read is not None)
+        if journal.complaints:
+            notes.append(f"journalctl: {journal.complaints[:200]}")
+    if not lines:
+        notes.append(f"no line of the engine's batches in the {'file' if path else 'journal'} of that time")
+    return SeenSpeed(hardware, lines, tuple(notes))
+
+
+def log_file(files: Sequence[UnitFile]) -> str:
+    """Where the unit's output goes instead of the journal: the last `StandardOutput=` of its files, or nothing."""
+    found = ""
+    for file in files:
+        if file.kind in ("fragment", "dropin"):
+            for match in _OUTPUT.finditer(decode(file.content)):
+                found = match[1]
+    return found if found.startswith("/") and "%" not in found else ""
+
+
+def of_text(engine: Engine, lines: Iterable[str]) -> Iterable[Said]:
+    """Lines of a log file, timed by the engine's own clock where they carry one."""
+    at_s = 0.0
+    for text in lines:
+        read = engine.read_log(text)
+        if read is not None:
+            at_s = clock_of(read) or at_s
+            yield Said(at_s, read)
+
+
+def clock_of(line: LogLine) -> float | None:
+    """The moment an engine put before its line: seconds since the epoch, as if it were UTC; without a year 1972."""
+    at = str(line.values.get("at", "")).replace(",", ".")
+    for form in ("%Y-%m-%d %H:%M:%S.%f", "%Y-%m-%d %H:%M:%S"):
+        try:
+            return datetime.strptime(at, form).replace(tzinfo=UTC).timestamp()
+        except ValueError:
+            continue
+    try:
+        return datetime.strptime(f"1972-{at}", "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC).timestamp()
+    except ValueError:
+        return None
