@@ -30,7 +30,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, output: Output) -> int:
-    from console.steps.diagnose_decode import baselines_of, stated
+    from console.analysis.diagnosis.complaint import stated
+    from console.steps.diagnose_decode import baselines_of
 
     for name in FIGURES:
         try:

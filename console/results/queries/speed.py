@@ -91,16 +91,20 @@ def _cells(record: Mapping[str, Any], step: str) -> Iterator[Cell]:
 
 
 def _cells_of_findings(record: Mapping[str, Any]) -> Iterator[Cell]:
-    """Rates and acceptance that were found at the same context of the same text."""
+    """Rates with the acceptance that was found with them, or at the same context of the same text."""
     rates: dict[tuple[float, str], float] = {}
     accepts: dict[tuple[float, str], float] = {}
     for one in _tables(record, "findings"):
         context, value = _number(one.get("context_tokens")), _number(one.get("value"))
         if context is None or not value:
             continue
-        into = {"decode_rate": rates, "accept_length": accepts}.get(str(one.get("name")))
-        if into is not None:
-            into[context, str(one.get("text_class") or "")] = value
+        key, figures = (context, str(one.get("text_class") or "")), one.get("figures")
+        if one.get("name") == "decode_rate":
+            rates[key] = value
+            if isinstance(figures, dict) and (accept := _number(figures.get("accept_length"))):
+                accepts[key] = accept
+        elif one.get("name") == "accept_length":
+            accepts[key] = value
     for (context, text_class), rate in rates.items():
         if accept := accepts.get((context, text_class)):
             yield Cell(context, context + HALF_OUTPUT_TOKENS, rate, accept, text_class)
