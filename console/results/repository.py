@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import pwd
+import random
 import re
 import socket
 import threading
@@ -16,14 +17,15 @@ from pathlib import Path
 from console.errors import CommitError, HookRefusedError, RepositoryBusyError
 from console.results import message
 from console.results.git import Answer, Git
+from console.results.publish import Publisher, Upstream
 from console.results.record import documents, folder_of, masked, write_documents
 from console.schema.record import Record
 from console.secrets import Redactor
 
 COMMIT_TIMEOUT_S = 120.0  # hooks and signing take their time
-PUSH_TIMEOUT_S = 30.0
 BUSY_PATIENCE_S = 5.0
 
+_RFC_3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
 _BUSY = re.compile(r"\.lock': File exists|cannot lock ref|Unable to create '[^']*\.lock'")
 _SIGNING = re.compile(
     r"gpg failed to sign|failed to write commit object|signing failed|cannot run gpg|user\.signingkey", re.I
@@ -46,6 +48,7 @@ class Repository:
         push: str = "auto",
         environment: Mapping[str, str] = os.environ,
         sleep: Callable[[float], None] = time.sleep,
+        chance: Callable[[], float] = random.random,
         busy_patience_s: float = BUSY_PATIENCE_S,
     ) -> None:
         self.path = path.expanduser().resolve()
@@ -53,6 +56,7 @@ class Repository:
         self.notes: list[str] = []
         self._git = Git(self.path, environment)
         self._sleep = sleep
+        self._chance = chance
         self._patience_s = busy_patience_s
         self._opening = threading.Lock()
         self._git_folder: Path | None = None
@@ -79,9 +83,16 @@ class Repository:
                 raise self._error(
                     f"cannot write: {error.strerror or error}", where=str(error.filename or "")
                 ) from error
-            sha = self._commit(folder, text, record.run)
-        self._push(branch)
-        return sha
+            sha = self._commit(folder, text, record)
+        if not self._push(branch):
+            return sha
+        return self._sha_of(folder) or sha  # put on top of what others pushed, it has another name
+
+    def publish(self) -> str:
+        """Push what the upstream lacks; returns why it could not be, empty where nothing is left to push."""
+        self.open()
+        branch = self._branch()
+        return self._publish(branch, upstream) if (upstream := self._upstream(branch)) is not None else ""
 
     def unpushed(self) -> int | None:
         """How many commits the upstream does not have; None without an upstream."""
@@ -89,7 +100,7 @@ class Repository:
         upstream = self._upstream(self._branch())
         if upstream is None:
             return None
-        counted = self._git.run("rev-list", "--count", f"{upstream[0]}..HEAD")
+        counted = self._git.run("rev-list", "--count", f"{upstream.here}..HEAD")
         return int(counted.out) if counted.ok else None
 
     def waiting(self) -> int:
@@ -177,8 +188,11 @@ class Repository:
             raise self._error(f"HEAD cannot be read: {head.said}", hint=f"git -C {self.path} fsck")
         return head.out.strip()
 
-    def _commit(self, folder: str, text: str, run: str) -> str:
+    def _commit(self, folder: str, text: str, record: Record) -> str:
+        # A record may be committed or rebased much later: the author's date says when the run ended.
         identity = self._identity_if_none()
+        if _RFC_3339.fullmatch(record.finished_at):
+            identity = identity | {"GIT_AUTHOR_DATE": record.finished_at}
         # `git commit`, not the index by hand: hooks and signing happen as the operator configured them.
         # --cleanup: commit.cleanup=strip would take lines that begin with # away.
         commit = ("commit", "-q", "--only", "--cleanup=whitespace", "-F", "-", "--", folder)
@@ -186,7 +200,8 @@ class Repository:
         try:
             for pause in self._pauses(self._patience_s):
                 # -f: an operator's ignore rules are not about records.
-                answer = self._git.run("add", "-f", "--", folder)
+                # -N: a death before the commit leaves nothing staged that an operator's own commit would sweep in.
+                answer = self._git.run("add", "-f", "-N", "--", folder)
                 if answer.ok:
                     answer = self._git.run(*commit, data=text, timeout_s=COMMIT_TIMEOUT_S, extra=identity)
                 if answer.ok or not _BUSY.search(answer.err):
@@ -197,12 +212,14 @@ class Repository:
             raise
         if not answer.ok:
             self._unstage(folder)
-            raise self._refused(answer)
-        return self._check(folder, run)
+            # git can die after the commit stands, in a hook or while it writes the index.
+            if self._sha_of(folder) is None:
+                raise self._refused(answer)
+        return self._check(folder, record.run)
 
     def _unstage(self, folder: str) -> None:
-        """The path is new, so taking it out of the index leaves the index as the operator had it."""
-        self._git.run("rm", "-r", "-q", "--cached", "--force", "--ignore-unmatch", "--", folder)
+        """The path is ours alone, so setting it to what HEAD has leaves the index as the operator had it."""
+        self._git.run("reset", "-q", "--", folder)
 
     def _check(self, folder: str, run: str) -> str:
         """The sha of the commit just made, and whether its trailers arrived."""
@@ -228,27 +245,35 @@ class Repository:
                 self.notes.append(f"git knows no identity: committed as {login} <{login}@{host}>")
         return self._identity
 
-    def _upstream(self, branch: str) -> tuple[str, str, str] | None:
-        """Of a branch: its upstream's ref here, the remote, and the remote's name of the branch."""
+    def _upstream(self, branch: str) -> Upstream | None:
         form = "%(upstream)%09%(upstream:remotename)%09%(upstream:remoteref)"
         found = self._git.run("for-each-ref", f"--format={form}", branch)
         parts = found.out.strip().split("\t")
-        return (parts[0], parts[1], parts[2]) if found.ok and len(parts) == 3 and all(parts) else None
+        return Upstream(*parts) if found.ok and len(parts) == 3 and all(parts) else None
 
-    def _push(self, branch: str) -> None:
+    def _push(self, branch: str) -> bool:
         """Push when an upstream is set. A failure is a note: the commit is safe here, and is counted as unpushed."""
         if self.push != "auto" or (upstream := self._upstream(branch)) is None:
-            return
-        _, remote, ref = upstream
-        try:
-            pushed = self._git.run("push", "-q", remote, f"HEAD:{ref}", timeout_s=PUSH_TIMEOUT_S)
-            reason = "" if pushed.ok else pushed.said
-        except CommitError as error:
-            reason = error.message
+            return False
+        reason = self._publish(branch, upstream)
         if reason:
-            behind = "fetch first" in reason or "non-fast-forward" in reason
-            advice = "pull --rebase, then push" if behind else "push"
-            self.notes.append(f"not pushed to {remote}: {reason} (git -C {self.path} {advice})")
+            self.notes.append(f"not pushed to {upstream.remote}: {reason} (console recover pushes it)")
+        return not reason
+
+    def _publish(self, branch: str, upstream: Upstream) -> str:
+        publisher = Publisher(
+            git=self._git,
+            branch=branch,
+            upstream=upstream,
+            identity=self._identity_if_none(),
+            locked=self._locked,
+            sleep=self._sleep,
+            chance=self._chance,
+        )
+        try:
+            return publisher.push()
+        except CommitError as error:
+            return error.message
 
     def _refused(self, answer: Answer) -> CommitError:
         """Git's complaint as an error of ours."""

@@ -375,19 +375,6 @@ class TestPush:
         assert "not pushed to origin" in repository.notes[0]
         assert repository.unpushed() == 1
 
-    def test_a_colleague_who_was_faster_is_a_note_that_says_what_to_do(
-        self, repository: Repository, record: Record, upstream: Path, tmp_path: Path, git: GitCommand
-    ) -> None:
-        clone = tmp_path / "colleague"
-        subprocess.run(["git", "clone", "-q", str(upstream), str(clone)], check=True)
-        git("commit", "-q", "--allow-empty", "-m", "theirs", at=clone)
-        git("push", "-q", at=clone)
-        repository.commit_target(record, REDACTOR)
-        assert "pull --rebase, then push" in repository.notes[0]
-        git("pull", "-q", "--rebase")
-        repository.commit_target(other(record, 1), REDACTOR)
-        assert repository.unpushed() == 0
-
     def test_records_of_two_clones_merge_without_conflict(
         self, repository: Repository, record: Record, upstream: Path, tmp_path: Path, git: GitCommand
     ) -> None:
