@@ -11,6 +11,7 @@ from console.cli.output import Output
 # verb → (step, title)
 VERBS = {
     "decode": ("measure.decode", "Measure the decode rate"),
+    "sweep": ("measure.sweep", "Measure step time over context"),
 }
 
 
@@ -19,13 +20,20 @@ def add(parser: argparse.ArgumentParser) -> None:
     decode = verbs.add_parser("decode", help="decode rate by class of text, step time and avg commit")
     decode.add_argument("--contexts", metavar="LIST", help="prompt tokens: 1663,8k,50%%,old-limit,max")
     decode.add_argument("--text-classes", metavar="LIST", help="short,repetitive,prose,code,analysis")
+    decode.add_argument("--samples", type=int, metavar="N", help="pairs a cell at most (default 12)")
     add_common(decode)
     decode.add_argument("--target-width", type=float, metavar="SHARE", help="stop at this half-width (default 0.01)")
+
+    sweep = verbs.add_parser("sweep", help="step time over context, and what it predicts")
+    sweep.add_argument("--contexts", metavar="LIST", help="prompt tokens: 1663,8k,50%%,old-limit,max")
+    sweep.add_argument("--text-class", metavar="CLASS", help="repetitive, prose, code or analysis (default prose)")
+    sweep.add_argument("--rounds", type=int, metavar="N", help="times each context is measured (default 2)")
+    sweep.add_argument("--budget", metavar="TIME", help="no cell beyond this: 15m")
+    add_common(sweep)
 
 
 def add_common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output-tokens", type=int, metavar="N", help="length of the long answer")
-    parser.add_argument("--samples", type=int, metavar="N", help="pairs a cell at most")
     parser.add_argument("--prompt-file", metavar="FILE", help="a text of your own instead of the corpus")
     parser.add_argument("--on-live", action="store_true", help="also cells above 10 %% of a live target's pool")
     one_step.add(parser)
@@ -44,6 +52,7 @@ def fields_of(arguments: argparse.Namespace) -> dict[str, one_step.Field]:
         "text_class": "text_class",
         "output_tokens": "output_tokens",
         "samples": "samples",
+        "rounds": "rounds",
         "target_width": "target",
         "budget": "budget",
     }

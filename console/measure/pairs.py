@@ -27,6 +27,10 @@ class CellRefusedError(Exception):
     """This cell cannot be measured; the text says why, in the engine's own words where it has some."""
 
 
+class OverBudgetError(Exception):
+    """The long answer would take longer than what is left of the time."""
+
+
 @dataclass
 class Pairs:
     """The requests of one cell so far. `short_tokens` < `long_tokens` are what is asked for."""
@@ -109,13 +113,22 @@ class Pairs:
             )
         return answer
 
-    async def measure(self, *, long_first: bool) -> bool:
-        """One more pair; whether it counts. A pair with one bad answer is refused as a whole, and counted as such."""
+    async def measure(self, *, long_first: bool, left_s: float | None = None) -> bool:
+        """One more pair; whether it counts. A pair with one bad answer is refused as a whole, and counted as such.
+
+        Raises OverBudgetError where the short answer, asked for first, tells that the long one takes over `left_s`.
+        """
         await self.quiet()
         before = self.counters if self.counters is not None else await self.bench.counters()
         first = len(self.arms)
         answers: dict[bool, Answer] = {}
         for is_long in (long_first, not long_first):
+            if is_long and left_s is not None and False in answers:
+                short = answers[False]
+                must_take_s = short.client_s * self.long_tokens / self.short_tokens
+                self.long_s = self.long_s or must_take_s
+                if must_take_s > left_s:
+                    raise OverBudgetError
             answers[is_long] = await self.ask(self.long_tokens if is_long else self.short_tokens)
         self.long_s = answers[True].client_s
         why = next((arm.refused for arm in self.arms[first:] if arm.refused), "")

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from console.errors import InternalError, StateError
-from console.results import report
+from console.results import measured, report
 from console.results.stack import stack_of
 from console.runs.directory import RunDirectory, write_durably
 from console.runs.state import RunState
@@ -122,10 +122,11 @@ def folder_of(record: Record) -> PurePosixPath:
 
 
 def documents(record: Record) -> dict[str, bytes]:
-    """The files of a masked record, by name: record.json and report.md, which holds the difference too."""
+    """The files of a masked record, by name: record.json, report.md (with the difference), and what was measured."""
     files = {
         "record.json": json.dumps(record.model_dump(mode="json", by_alias=True), indent=1, ensure_ascii=False) + "\n",
         "report.md": report.render(record),
+        **measured.files(record),
     }
     return {name: text.encode("utf-8", "backslashreplace") for name, text in files.items()}
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from console.results.figures import figure, main_figures, span
+from console.schema.cells import Cell
 from console.schema.events import FindingMade, LevelsRead
 from console.schema.record import Record
 from console.untrusted import clean, one_line
@@ -35,6 +36,7 @@ def _lines(record: Record) -> Iterator[str]:
     )
     yield from _section("Steps", ("", "step", "outcome", "took", "what it said"), _steps(record))
     yield from _section("Changes", ("change", "state", "summary", "backup on the host"), _changes(record))
+    yield from _measured(record)
     yield from _section(
         "Findings", ("finding", "value", "interval", "n", "context", "method"), map(_finding, record.findings)
     )
@@ -57,6 +59,34 @@ def _lines(record: Record) -> Iterator[str]:
         )
     if record.next:
         yield from ("## To go on", "", *_fenced("\n".join(one_line(command) for command in record.next), "sh"))
+
+
+def _measured(record: Record) -> Iterator[str]:
+    """Every cell, and the chart that lies beside this report."""
+    rows = [_cell_row(cell) for cell in record.cells]
+    yield from _section(
+        "Measured", ("cell", "context", "text", "tok/s", "avg commit", "step ms", "pairs", "refused", ""), rows
+    )
+    if any(cell.step == "sweep" for cell in record.cells) and any(f.name == "step_time_fit" for f in record.findings):
+        yield from ("![Step time over context](sweep.svg)", "")
+
+
+def _cell_row(cell: Cell) -> tuple[str, ...]:
+    context = cell.context_tokens if cell.context_tokens is not None else cell.asked_tokens
+    rate = "" if cell.rate_tok_s is None else figure(cell.rate_tok_s)
+    if cell.rate_low is not None and cell.rate_high is not None:
+        rate += f" ({figure(cell.rate_low)} to {figure(cell.rate_high)})"
+    return (
+        cell.name,
+        "" if context is None else str(context),
+        cell.text_class,
+        rate,
+        "" if cell.accept_length is None else f"{cell.accept_length:.2f}",
+        "" if cell.step_ms is None else figure(cell.step_ms),
+        str(cell.pairs),
+        ", ".join(f"{count} {reason}" for reason, count in cell.reasons.items()),
+        "; ".join([*([cell.state, cell.reason] if cell.state != "measured" else []), *cell.flags]),
+    )
 
 
 def _head(record: Record) -> Iterator[tuple[str, str]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from typing import Annotated, ClassVar
 
 from pydantic import BeforeValidator, Field, field_validator
@@ -17,7 +16,7 @@ from console.schema.cells import Cell
 from console.schema.hosts import Target
 from console.schema.plan import OnAbort
 from console.steps import measuring
-from console.steps.base import Look, Proposal, Step, StepIO, StepResult
+from console.steps.base import Step, StepIO, StepResult
 
 Words = Annotated[tuple[str, ...], BeforeValidator(measuring.words)]
 OWN = "own"
@@ -67,9 +66,6 @@ class MeasureDecode(Step):
     def title(self, target: Target) -> str:
         return "measure the decode rate"
 
-    def plan(self, look: Look) -> Iterator[Proposal]:
-        yield from ()
-
     async def run(self, io: StepIO) -> StepResult:
         bench = await measuring.bench_of(io, on_live=self.on_live)
         source = Source(bench, measuring.own_text(self.prompt_file) if self.prompt_file else "")
@@ -106,7 +102,10 @@ class MeasureDecode(Step):
     def _cells(self, limits: Limits) -> list[tuple[str, int | None]]:
         """Class and prompt tokens of each cell; what is short has its own length, and one cell."""
         classes = (OWN,) if self.prompt_file else self.text_classes
-        contexts: list[int | None] = [*contexts_of(self.contexts, limits, self.output_tokens or 600)]
+        try:
+            contexts: list[int | None] = [*contexts_of(self.contexts, limits, self.output_tokens or 600)]
+        except UnknownContextError as error:
+            raise measuring.refused(str(error)) from None
         found: list[tuple[str, int | None]] = []
         for text_class in classes:
             for tokens in contexts or [None]:

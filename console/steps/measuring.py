@@ -87,6 +87,10 @@ def own_text(path: str) -> str:
         raise RefusedError(f"the prompt file is not UTF-8 at byte {error.start}", where=path) from None
 
 
+def refused(text: str) -> RefusedError:
+    return RefusedError(text, hint="docs/measure.md says what may be written")
+
+
 def words(value: Any) -> Any:
     """A list, or one text with commas, as a tuple of words."""
     if isinstance(value, int):

@@ -8,6 +8,7 @@ from console.schema.events import PlanMade
 from console.schema.outcome import Outcome
 from console.views.cells import wrap
 from console.views.figures import clock_s, duration, number
+from console.views.measured import measured_lines
 from console.views.tables import table
 
 UNCHANGED = frozenset({Outcome.FAILED_UNCHANGED, Outcome.ABORTED_UNCHANGED})
@@ -27,6 +28,8 @@ def final_lines(state: RunState, width: int = 80) -> list[str]:
     )
     for name in names:
         target = state.targets.get(name)
+        if target is not None and target.cells:
+            said += ["", *measured_lines(target.cells, target.findings, width), ""]
         if target is not None:
             said += _words(target, width, named=len(names) > 1)
     if finished and finished.message:
