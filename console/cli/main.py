@@ -25,6 +25,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "capacity": ("console.cli.capacity", "will a context fit, and what would make it fit"),
     "diagnose": ("console.cli.diagnose", "why is it slow? Explained from its log and record; no load is sent"),
     "history": ("console.cli.history", "what happened, from the results repository"),
+    "handover": ("console.cli.handover", "one page for whoever takes over"),
     "lint": ("console.cli.lint", "check runbooks and the inventory"),
     "schema": ("console.cli.schema", "print a JSON schema for editors"),
     "demo": ("console.cli.demo", "the main job on a simulated host"),

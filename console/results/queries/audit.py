@@ -11,16 +11,18 @@ from itertools import pairwise
 from console.errors import UsageError
 from console.results.history import History, Row, Span, utc
 from console.results.queries.blame import STANDING
+from console.results.queries.drift import RESTART
 from console.results.queries.tampering import Doubt, doubts
 from console.results.told import ChangeTold
 
 _QUARTER = re.compile(r"(\d{4})-?[Qq]([1-4])")
+ASIDE = ("attempt", "restart")  # what does not set the value
 LONG_GAP_S = 7 * 86400.0
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One change, attempt or sighting of the setting. `kind`: change · attempt · found."""
+    """One change, attempt or sighting of the setting. `kind`: change · attempt · found · restart."""
 
     kind: str
     target: str
@@ -109,7 +111,7 @@ def audit(
         if row.ended >= end:
             continue
         trail = trails.setdefault(row.target, _Trail())
-        named = setting in row.block or setting in row.subject
+        named = setting in row.block or setting in row.subject or f"Observed: {RESTART} " in row.block
         entries = list(_entries(row, setting)) if named else []
         if row.ended >= begin:
             trail.seen.append(row.ended)
@@ -132,7 +134,7 @@ def audit(
         net=tuple(net for name in sorted(trails) for net in _net(name, trails[name])),
         changes=tuple(entry for entry in entries if entry.kind == "change"),
         attempts=tuple(entry for entry in entries if entry.kind == "attempt"),
-        found=tuple(entry for entry in entries if entry.kind == "found"),
+        found=tuple(entry for entry in entries if entry.kind in ("found", "restart")),
         unseen=tuple(one for name in sorted(trails) for one in _unseen(name, trails[name], begin, end)),
         doubts=tuple(doubts(history, shas, only)),
     )
@@ -148,8 +150,9 @@ def _entries(row: Row, setting: str) -> Iterator[Entry]:
         )  # fmt: skip
 
     for one in told.observed:
-        if one.setting == setting:
-            yield entry("found", one, f"{one.how}, between {one.since} and {one.until}")
+        if one.setting in (setting, RESTART):
+            kind = "found" if one.setting == setting else "restart"
+            yield entry(kind, one, f"{one.setting} {one.how}, between {one.since} and {one.until}")
     named = False
     for change in told.changed:
         if change.setting == setting:
@@ -175,7 +178,7 @@ def _held(entries: list[Entry], end: float) -> Iterator[Entry]:
     """How long each value stood: until the next one, or the end of the period. Given newest first."""
     until = end
     for entry in entries:
-        if entry.kind == "attempt":
+        if entry.kind in ASIDE:
             yield entry
             continue
         yield Entry(**(vars(entry) | {"held_s": max(0.0, until - entry.ended)}))
@@ -183,10 +186,10 @@ def _held(entries: list[Entry], end: float) -> Iterator[Entry]:
 
 
 def _net(name: str, trail: _Trail) -> Iterator[Net]:
-    standing = [entry for entry in trail.entries if entry.kind != "attempt"]
+    standing = [entry for entry in trail.entries if entry.kind not in ASIDE]
     if not standing:
         return
-    earlier = next((entry for entry in trail.earlier if entry.kind != "attempt"), None)
+    earlier = next((entry for entry in trail.earlier if entry.kind not in ASIDE), None)
     first, last = standing[-1], standing[0]
     before = earlier.after if earlier is not None else first.before
     outage = sum(float(entry.outage_s) for entry in trail.entries if entry.outage_s.replace(".", "").isdigit())
