@@ -24,6 +24,10 @@ GIT_CONFIG = """\
 """
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--cases", metavar="DIR", help="tests/cases: this folder of logs instead of our own")
+
+
 @pytest.fixture(autouse=True)
 def clean_environment(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty home with a git identity, a folder for sockets, and nothing else. Gives the home."""
