@@ -73,16 +73,23 @@ def cases_in(folder: Path) -> list[Case]:
     return found
 
 
+ENGINES: Mapping[str, str] = {
+    "sglang": "sglang",
+    "vllm": "vllm",
+    "llama": "llamacpp",
+    "ollama": "ollama",
+    "tensorrt": "tensorrt-llm",
+    "trt": "tensorrt-llm",
+    "tgi": "tgi",
+    "text-gen": "tgi",
+    "pytorch": "sglang",
+    "nccl": "sglang",
+}
+
+
 def _engine(label: str) -> str:
     """`vLLM 0.19 TP8` → vllm. PyTorch's own lines are read by the tables of engines that run on it."""
-    word = label.lower()
-    for begin, name in (
-        ("sglang", "sglang"), ("vllm", "vllm"), ("llama", "llamacpp"), ("ollama", "ollama"),
-        ("tensorrt", "tensorrt-llm"), ("trt", "tensorrt-llm"), ("tgi", "tgi"), ("text-gen", "tgi"), ("pytorch", "sglang"), ("nccl", "sglang"),
-    ):  # fmt: skip
-        if word.startswith(begin):
-            return name
-    return ""
+    return next((name for begin, name in ENGINES.items() if label.lower().startswith(begin)), "")
 
 
 def judged(case: Case) -> list[Judged]:
