@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from console.engines.base import Engine
-from console.planning import blast_radius, differences, estimates
+from console.planning import blast_radius, capacity, differences, estimates
+from console.schema.capacity import DecodeLaw
 from console.schema.facts import Facts
 from console.schema.plan import Answers, Plan
 from console.schema.serving import Serving
@@ -14,13 +15,20 @@ from console.steps.service_verify import ServiceVerify, probe_size
 from console.untrusted import one_line
 
 
+def answered(plan: Plan, facts: Facts, engine: Engine, *, law: DecodeLaw | None = None) -> Plan:
+    """The plan with its judgement and the answers to its questions."""
+    if "context_length" in planned_values(plan) or resizing(plan):
+        plan = plan.model_copy(update={"capacity": capacity.of_plan(plan, facts, engine, law=law)})
+    return plan.model_copy(update={"answers": answer(plan, facts, engine)})
+
+
 def answer(plan: Plan, facts: Facts, engine: Engine) -> Answers:
     """Every answer from what was seen; what cannot be judged says so."""
     restarts = any(change.kind == "restart" for change in plan.changes)
     load = estimates.load_time_s(plan.target, facts)
     about = f"about {estimates.span(load)}" if load is not None else "an unknown load time"
     return Answers(
-        fits=tuple(fits(plan, facts, engine)),
+        fits=tuple(capacity.lines(plan.capacity)) if plan.capacity else ("the window does not change",),
         comes_back=(", ".join(comes_back(facts)) or "nothing could be seen", *facts_warn(facts)),
         also_live=tuple(also_live(plan)),
         also_hit=tuple(
@@ -40,31 +48,6 @@ def facts_warn(facts: Facts) -> list[str]:
     return [facts.host.xid_lines[-1]] if facts.host.xid_lines else []
 
 
-def fits(plan: Plan, facts: Facts, engine: Engine) -> list[str]:
-    """Whether the KV pool, as it is now, holds one request of the planned length.
-
-    The pool after a change of memory share or KV type is not computed here; the run proves it after the restart.
-    """
-    serving = facts.serving or Serving()
-    planned = planned_values(plan)
-    if "context_length" not in planned:
-        return ["the window does not change"]
-    resized = resizing(plan)
-    if serving.pool_tokens is None:
-        return [f"not judged: the running pool cannot be seen ({facts.serving_reason or 'not reported'})"]
-    try:
-        window = int(engine.parse_value("context_length", planned["context_length"]))
-    except ValueError:
-        return [f"not judged: {planned['context_length']} is no number of tokens"]
-    now = f"the pool holds {serving.pool_tokens:,} tokens now"
-    if resized:
-        return [f"not judged before the restart: {now}, {' and '.join(resized)} changes it; the run proves it after"]
-    if serving.pool_tokens >= window:
-        return [f"{now}: serves one request of {window:,}"]
-    largest = engine.largest_request(window, serving.pool_tokens, 0)
-    return [f"NO: {now}, one request of {window:,} needs more; the largest served would be {largest:,}"]
-
-
 def proof(plan: Plan, facts: Facts, engine: Engine) -> list[str]:
     """What the proof will ask of the engine, and for how long; nothing where it generates nothing."""
     step = next((step for step in plan.steps if step.uses == ServiceVerify.uses and not step.skipped), None)
@@ -77,7 +60,7 @@ def proof(plan: Plan, facts: Facts, engine: Engine) -> list[str]:
             window = int(engine.parse_value("context_length", planned["context_length"]))
         except ValueError:
             return [f"not judged: {planned['context_length']} is no number of tokens"]
-    pool = None if resizing(plan) else seen.pool_tokens
+    pool = plan.capacity.pool_tokens if plan.capacity else None if resizing(plan) else seen.pool_tokens
     restarts = any(change.kind == "restart" for change in plan.changes)
     tokens, kind = probe_size(
         ServiceVerify.model_validate(dict(step.fields)).probe,
@@ -101,9 +84,7 @@ def planned_values(plan: Plan) -> dict[str, str]:
 
 def resizing(plan: Plan) -> list[str]:
     """The settings that this plan changes and that decide the size of the KV pool."""
-    return sorted(
-        set(planned_values(plan)) & {"mem_fraction", "kv_cache_dtype", "max_total_tokens"} - unchanged_names(plan)
-    )
+    return sorted(set(planned_values(plan)) & RESIZING - unchanged_names(plan))
 
 
 def unchanged_names(plan: Plan) -> set[str]:
@@ -132,4 +113,9 @@ def blocked_by(facts: Facts) -> list[str]:
     return said or ["no open run or lock"]
 
 
+RESIZING = {
+    "mem_fraction", "kv_cache_dtype", "max_total_tokens", "tensor_parallel", "pipeline_parallel", "data_parallel",
+    "dp_attention", "attention_data_parallel", "decode_context_parallel", "speculative_algorithm", "draft_model_path",
+    "max_running_requests",
+}  # fmt: skip
 SUDO = {"password": "asking for a password", "refused": "not allowed", "absent": "not there"}

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from console.errors import ConsoleError
-from console.planning import policy
+from console.planning import capacity, policy
 from console.schema.facts import Facts
 from console.schema.plan import Plan
 
@@ -35,6 +35,7 @@ async def decide(
         policy.of_this_unit(plan)
         policy.whole(plan)
         policy.pending(plan, accept=accept_pending)
+        capacity.refuse(plan)
     except ConsoleError as error:
         refusal = refusal or error
     return Decision(plan, refusal)

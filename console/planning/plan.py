@@ -12,6 +12,7 @@ from console.clock import stamp
 from console.engines.base import Engine
 from console.errors import ConsoleError
 from console.planning import answers, differences, estimates, lint, policy, references
+from console.schema.capacity import DecodeLaw
 from console.schema.change import Change, CommandChange, FileChange, ReloadChange, RestartChange
 from console.schema.facts import Facts
 from console.schema.hosts import Target
@@ -71,8 +72,12 @@ def make_plan(
     *,
     redactor: Redactor,
     now: datetime,
+    law: DecodeLaw | None = None,
 ) -> Plan:
-    """The plan of one target. Raises what a host or a file refuses (exit 1), InvalidFileError (2)."""
+    """The plan of one target. Raises what a host or a file refuses (exit 1), InvalidFileError (2).
+
+    `law`: how decoding slows with context on this target, as last measured.
+    """
     policy.usable(facts)
     values = references.values_of(target, variables, facts)
     unit = resolve.unit_of(facts)
@@ -124,7 +129,10 @@ def make_plan(
         confirm=str(references.render(runbook.confirm, values)) if draft.changes else "",
         on_failure=runbook.on_failure,
     )
-    return plan.model_copy(update={"answers": answers.answer(plan, facts, engine)})
+    plan = answers.answered(plan, facts, engine, law=law)
+    if plan.confirm and plan.capacity and plan.capacity.decode:
+        plan = plan.model_copy(update={"confirm": f"{plan.confirm} {plan.capacity.decode.text}."})
+    return plan
 
 
 @dataclass(frozen=True)

@@ -157,7 +157,7 @@ def refreshed(plan: Plan, facts: Facts, activation: Activation) -> Plan:
 
 def answered(plan: Plan, facts: Facts, engine: Engine) -> Plan:
     """The plan with the answers to its own questions, not to those of the run it is about."""
-    return plan.model_copy(update={"answers": answers.answer(plan, facts, engine)})
+    return answers.answered(plan, facts, engine)
 
 
 def step(

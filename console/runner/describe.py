@@ -73,6 +73,7 @@ def plan_events(plan: Plan, read: Facts, engine: Engine) -> Iterator[Event]:
         steps=tuple(f"{step.id}: {step.skipped or step.title}" for step in plan.steps),
         warnings=plan.warnings,
         answers=plan.answers.model_dump(mode="json"),
+        capacity=plan.capacity.model_dump(mode="json") if plan.capacity else None,
     )
 
 

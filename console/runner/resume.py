@@ -49,6 +49,8 @@ async def resume_plan(earlier: Earlier, facts: Facts, reader: Reader, engine: En
                 changes.append(again.from_here(change, facts))
         if step.uses in ("service.wait_ready", "service.verify"):
             skipped = ""
+        elif step.uses == "capacity.check":
+            skipped = "judged before the first change; now the proof decides"
         steps.append(step.model_copy(update={"changes": tuple(kept), "skipped": skipped}))
     activation = again.not_ours(facts, plan, seen, reader.redactor)
     what = "; ".join(setting.sentence for setting in plan.settings) or plan.title or plan.runbook

@@ -111,6 +111,7 @@ class PlanMade(Event):
     steps: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     answers: dict[str, Any] = Field(default_factory=dict)
+    capacity: dict[str, Any] | None = None  # will it fit: the judgement, with its arithmetic
 
 
 class LevelsRead(Event):

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from console.schema.capacity import Judgement
 from console.schema.change import Change
 from console.schema.hosts import Target
 from console.schema.names import Frozen
@@ -115,6 +116,7 @@ class Plan(Frozen):
     argv_after: tuple[str, ...] = ()
     activation: Activation = Field(default_factory=Activation)
     answers: Answers = Field(default_factory=Answers)
+    capacity: Judgement | None = None  # of the command line this plan leads to; None where it restarts nothing
     warnings: tuple[str, ...] = ()
     old_limit_tokens: int | None = None  # the context served before this run
     load_estimate_s: float | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from console.steps.base import Step
+from console.steps.capacity_check import CapacityCheck
 from console.steps.diagnose_decode import DiagnoseDecode
 from console.steps.host_command import HostCommand
 from console.steps.host_preflight import HostPreflight
@@ -19,6 +20,7 @@ STEP_KINDS: dict[str, type[Step]] = {
     kind.uses: kind
     for kind in (
         HostPreflight,
+        CapacityCheck,
         UnitBackup,
         UnitSet,
         SystemdDaemonReload,

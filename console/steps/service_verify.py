@@ -143,9 +143,8 @@ class ServiceVerify(Step):
         context, pool = serving.context_length, serving.pool_tokens
         if pool is None or context is None:
             return ", pool not seen"
-        io.emit(
-            FindingMade(target=where, name="pool_tokens", value=pool, unit="", method="server_info", source="engine")
-        )
+        for finding in against_prediction(io, pool, where):
+            io.emit(finding)
         if pool >= context:
             return f", pool {pool}"
         served = serving.largest_request_tokens or largest(io.engine, serving, 0)
@@ -222,6 +221,24 @@ class ServiceVerify(Step):
                 f"the service was started again under the probe (invocation {state.invocation_id})", where=facts.target
             )
         return await io.reader.fetch(io.engine.probe(tokens, OUTPUT_TOKENS, f"{io.request_id}-2"))
+
+
+def against_prediction(io: StepIO, pool: int, where: str) -> list[FindingMade]:
+    """The pool as it is, and how far off the plan's prediction was."""
+    judgement = io.plan.capacity if io.restarted and not io.step.id.startswith("undo-") else None
+    predicted = judgement.pool_tokens if judgement else None
+    said = FindingMade(
+        target=where,
+        name="pool_tokens",
+        value=pool,
+        method="server_info",
+        source="engine",
+        flags=(f"predicted={predicted}",) if predicted else (),
+    )
+    if not predicted:
+        return [said]
+    off = round((pool / predicted - 1) * 100, 2)
+    return [said, FindingMade(target=where, name="pool_error", value=off, unit="%", method="served / predicted - 1")]
 
 
 def probe_size(

@@ -8,7 +8,7 @@ from console.engines.base import LogLine as EngineLine
 from console.errors import NotReadyError, RestartedByOthersError
 from console.facts.readiness import Readiness, Verdict, ask
 from console.facts.watch import watch_once
-from console.schema.events import LogLine, StepProgress
+from console.schema.events import FindingMade, LogLine, StepProgress
 from console.schema.hosts import Target
 from console.schema.names import Seconds
 from console.schema.plan import OnAbort
@@ -84,6 +84,8 @@ class ServiceWaitReady(Step):
                 verdict = readiness.heard(answer, io.clock.monotonic())
             if verdict.state == "ready":
                 took = io.clock.monotonic() - started
+                if not io.step.id.startswith("undo-"):
+                    io.emit(load_time(io, took))
                 note = "" if verdict.message == "ready" else f": {verdict.message}"
                 return StepResult("ok", f"ready after {took:.1f} s{note}, invocation {verdict.invocation[:8]}")
             judge(verdict, io)
@@ -103,6 +105,16 @@ class ServiceWaitReady(Step):
             # A host that is slow to answer has better things to do: half of its time is its own.
             took_s = min(SLOWEST_POLL_S, io.clock.monotonic() - asked_at)
             await io.clock.sleep(max(took_s, pause_s(polls, waited_s, io.plan.load_estimate_s)))
+
+
+def load_time(io: StepIO, took_s: float) -> FindingMade:
+    """How long it took from here to ready, beside what the plan expected."""
+    expected = io.plan.load_estimate_s
+    flags = (f"predicted={expected:.0f}s",) if expected else ()
+    return FindingMade(
+        target=io.plan.target.name, name="load_time", value=round(took_s, 1), unit="s", method="restart to ready",
+        flags=flags,
+    )  # fmt: skip
 
 
 def window(io: StepIO) -> int | None:

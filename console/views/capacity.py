@@ -16,20 +16,6 @@ def capacity_text(report: CapacityReport) -> str:
     return "\n".join(_lines(report)) + "\n"
 
 
-def judgement_lines(judgement: Judgement) -> list[str]:
-    """The verdict and its arithmetic, each as one line; the FITS? of a plan."""
-    word = {"serves": "", "unknown": "not known before the restart: "}.get(judgement.verdict, "NO, ")
-    verdict = f"{judgement.verdict}: " if judgement.verdict not in ("unknown", "serves") else ""
-    said = [f"{word}{verdict}{judgement.sentence}"]
-    said += list(judgement.lines)
-    said += [f"warning: {text}" for text in judgement.warnings]
-    if judgement.decode:
-        said.append(judgement.decode.text)
-    if judgement.missing:
-        said.append(f"not known: {'; '.join(judgement.missing)}")
-    return said
-
-
 def _lines(report: CapacityReport) -> Iterator[str]:
     engine = " ".join(part for part in (report.engine, report.version) if part)
     yield f"{report.target}  {engine}  {report.model}{'  (simulated)' if report.simulated else ''}".rstrip()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from console.planning.answers import answer
+from console.planning.answers import answered
 from console.planning.estimates import prices, span
 from console.schema.change import ReloadChange, RestartChange
 from console.schema.facts import LedgerEntry, LockState
@@ -41,50 +41,57 @@ def raised(to: str, *more: SettingChange, **of_plan: Any) -> Plan:
 
 
 def ask(made: Plan, **seen: Any) -> Answers:
-    return answer(made, facts(**seen), SGLANG)
+    return answered(made, facts(**seen), SGLANG).answers
 
 
 def test_a_pool_that_holds_the_window() -> None:
-    assert ask(raised("88000")).fits == ("the pool holds 88,000 tokens now: serves one request of 88,000",)
+    said = ask(raised("32768")).fits
+    assert said[0] == "the pool will hold 88,000 tokens: 2.69 requests of 32,768"
 
 
 def test_a_pool_that_does_not() -> None:
-    (said,) = ask(raised("88001")).fits
-    assert said == (
-        "NO: the pool holds 88,000 tokens now, one request of 88,001 needs more; the largest served would be 87,993"
+    said = ask(raised("88001")).fits
+    assert said[0] == (
+        "NO, starts but cannot serve: the pool will hold 88,000 tokens, one request of 88,001 needs more; "
+        "the largest served would be 87,994"
     )
+
+
+def test_a_model_whose_limit_is_not_known_is_not_promised() -> None:
+    said = ask(raised("88000")).fits
+    assert said[0].startswith("not judged before the restart: the pool holds 88,000 tokens, but how long a context")
+    assert "the model: the command line names none that could be read" in said[-1]
 
 
 def test_suffixes_of_the_engine_are_tokens() -> None:
-    assert ask(raised("200k")).fits[0].startswith("NO: ")
-    assert ask(raised("80k")).fits[0].endswith("serves one request of 80,000")
+    assert ask(raised("200k")).fits[0].startswith("NO, starts but cannot serve")
+    assert "requests of 32,000" in ask(raised("32k")).fits[0]
 
 
 def test_a_window_that_does_not_change() -> None:
-    assert ask(plan(settings=(setting("mem_fraction", "0.85", "0.9"),))).fits == ("the window does not change",)
+    assert ask(plan(settings=(setting("served_model_name", "a", "b"),))).fits == ("the window does not change",)
 
 
-@pytest.mark.parametrize("name", ["mem_fraction", "kv_cache_dtype", "max_total_tokens"])
-def test_what_resizes_the_pool_is_not_judged_before_the_restart(name: str) -> None:
-    (said,) = ask(raised("200000", setting(name, None, "1"))).fits
-    assert said.startswith("not judged before the restart: the pool holds 88,000 tokens now")
-    assert f"{name} changes it" in said
+@pytest.mark.parametrize(("name", "value"), [("mem_fraction", "0.9"), ("kv_cache_dtype", "fp8_e4m3")])
+def test_what_resizes_the_pool_is_not_judged_without_the_model(name: str, value: str) -> None:
+    said = ask(raised("200000", setting(name, None, value))).fits
+    assert said[0].startswith(f"not judged before the restart: the pool cannot be predicted ({name})")
 
 
 def test_one_that_is_so_already_resizes_nothing() -> None:
-    made = raised("80000", unchanged=(setting("mem_fraction", "0.85", "0.85"),))
-    assert ask(made).fits[0].endswith("serves one request of 80,000")
+    made = raised("32000", unchanged=(setting("mem_fraction", "0.85", "0.85"),))
+    assert ask(made).fits[0].endswith("requests of 32,000")
 
 
 def test_a_pool_that_cannot_be_seen_is_not_judged() -> None:
-    assert ask(raised("1"), serving=None, serving_reason="HTTP 503").fits == (
-        "not judged: the running pool cannot be seen (HTTP 503)",
-    )
-    assert "not reported" in ask(raised("1"), serving=serving(pool_tokens=None)).fits[0]
+    hidden = ask(raised("1"), serving=None, serving_reason="HTTP 503").fits
+    assert hidden[0].startswith("not judged before the restart: ")
+    assert "the running pool: HTTP 503" in hidden[-1]
+    assert "not reported" in ask(raised("1"), serving=serving(pool_tokens=None)).fits[-1]
 
 
 def test_a_window_that_is_no_number() -> None:
-    assert ask(raised("many")).fits == ("not judged: many is no number of tokens",)
+    assert "many is no number of tokens" in ask(raised("many")).fits[0]
 
 
 def test_will_it_come_back() -> None:

@@ -43,7 +43,7 @@ def test_every_shipped_runbook_passes() -> None:
         (HEAD + '[vars]\na = { type = "int", default = "x" }\n' + SET, "not of type int", None),
         (HEAD + "[[step]\n", "Expected", 3),
         (HEAD + '[[step]]\nuses = "service.wait_ready"\ntimeout = "soon"\n', "not a duration", 5),
-        (HEAD + '[[step]]\nuses = "capacity.check"\n', "unknown step", 3),
+        (HEAD + '[[step]]\nuses = "capacity.guess"\n', "unknown step", 3),
     ],
 )
 def test_mistakes(tmp_path: Path, text: str, said: str, line: int | None) -> None:

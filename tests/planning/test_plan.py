@@ -316,7 +316,7 @@ def test_a_flag_spelled_out_is_judged_as_the_setting_it_is() -> None:
     (setting,) = made(text).settings
     assert (setting.setting, setting.flag) == ("context_length", "--context-length")
     plan = made(text, to=400000)
-    assert plan.answers.fits[0].startswith("NO: the pool holds 88,000 tokens now")
+    assert plan.answers.fits[0].startswith("NO, starts but cannot serve: the pool will hold 88,000")
 
 
 def test_a_flag_the_engine_does_not_know_stays_a_flag() -> None:

@@ -20,6 +20,7 @@ from typing import Any
 from tests.hosts.fleet import PROJECT
 from tests.hosts.host import Host
 from tests.hosts.inventory import write_inventory
+from tests.runbooks import without_step
 
 EXTEND_CONTEXT = str(PROJECT / "runbooks" / "extend_context.toml")
 GIT_CONFIG = """\
@@ -91,6 +92,10 @@ class Desk:
     def extend(self, *words: str, environment: Mapping[str, str] | None = None, timeout_s: float = 120.0) -> Done:
         """`console run runbooks/extend_context.toml WORDS`."""
         return self.console("run", EXTEND_CONTEXT, *words, environment=environment, timeout_s=timeout_s)
+
+    def extend_unchecked(self, *words: str, timeout_s: float = 120.0) -> Done:
+        """The same without a look at whether it will fit, so that the start or the proof says no."""
+        return self.console("run", self.runbook(without_step("capacity.check")), *words, timeout_s=timeout_s)
 
     def close(self) -> None:
         """End what a failed test left running."""

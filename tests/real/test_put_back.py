@@ -17,7 +17,7 @@ pytestmark = pytest.mark.real_host
 def test_start_that_fails_is_put_back_with_its_cause(host: Host, desk: Desk) -> None:
     before = host.read_bytes(UNIT_FILE)
 
-    done = desk.extend("--set", "to=300000", timeout_s=60)
+    done = desk.extend_unchecked("--set", "to=300000", timeout_s=60)
 
     assert done.code == 4, done.err
     assert done.outcome == "rolled-back"
@@ -36,7 +36,13 @@ def test_pool_too_small_is_put_back_with_the_sentence(host: Host, desk: Desk) ->
     install_engine(host, unit_text(flags={"--mem-fraction-static": 0.85}), load_s=QUICK_LOAD_S)
     first = starts(host)
 
-    done = desk.extend()
+    refused = desk.extend()
+
+    assert refused.code == 1, refused.err
+    assert "starts but cannot serve: the pool will hold 101,134 tokens" in refused.record["message"]
+    assert starts(host) == first
+
+    done = desk.extend_unchecked()
 
     assert done.code == 4, done.err
     assert everywhere(host) == ("32768", "32768", "32768", "32768")

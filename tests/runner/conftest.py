@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from console.lab.lab import Lab
+from tests.runbooks import without_step
 
 ROOT = Path(__file__).parents[2]
 RUNBOOK = ROOT / "runbooks" / "extend_context.toml"
@@ -62,7 +63,16 @@ class Desk:
 
     def extend(self, *words: str, **environment: str) -> tuple[int, list[dict[str, Any]]]:
         """The main job in JSON: its exit code and its events."""
-        done = self.run("run", str(RUNBOOK), "--json", *words, **environment)
+        return self.extend_with(RUNBOOK, *words, **environment)
+
+    def extend_unchecked(self, *words: str, **environment: str) -> tuple[int, list[dict[str, Any]]]:
+        """The main job without a look at whether it will fit, so that only the proof can say no."""
+        runbook = self.state / "unchecked.toml"
+        runbook.write_text(without_step("capacity.check"))
+        return self.extend_with(runbook, *words, **environment)
+
+    def extend_with(self, runbook: Path, *words: str, **environment: str) -> tuple[int, list[dict[str, Any]]]:
+        done = self.run("run", str(runbook), "--json", *words, **environment)
         return done.returncode, [json.loads(line) for line in done.stdout.splitlines()]
 
     # -- what is so, asked of the host and of git, not of the console --

@@ -60,7 +60,7 @@ def test_resume_does_not_restart_a_service_that_still_loads(desk: Desk) -> None:
 
 
 def test_a_run_that_has_ended_is_not_gone_on_with(desk: Desk) -> None:
-    code, events = desk.extend()
+    code, events = desk.extend_unchecked()
     assert code == 4
     before = invocation(desk)
     done = desk.run("resume", events[0]["run"], "--yes")

@@ -83,12 +83,43 @@ def test_a_slow_load_is_waited_for(desk: Desk) -> None:
 
 
 def test_the_pool_as_it_is_cannot_hold_the_window(desk: Desk) -> None:
+    before, started = desk.unit_text(), desk.show("InvocationID")
     planned = desk.run("plan", str(RUNBOOK))
-    assert planned.returncode == 0, planned.stderr
-    assert "101,134" in planned.stdout
+    assert planned.returncode == 1, planned.stdout
+    assert "the largest served would be 101,128" in planned.stdout
     code, events = desk.extend()
+    assert code == 1
+    finished = of_type(events, "target.finished")[0]
+    assert finished["outcome"] == "failed-unchanged"
+    assert "starts but cannot serve: the pool will hold 101,134 tokens" in finished["message"]
+    assert not of_type(events, "change.intended")
+    assert (desk.unit_text(), desk.show("InvocationID")) == (before, started), "nothing was touched"
+
+
+def test_the_proof_says_so_where_nothing_judged_it_before(desk: Desk) -> None:
+    code, events = desk.extend_unchecked()
     assert code == 4
     assert "the KV pool holds 101134 tokens" in of_type(events, "target.finished")[0]["message"]
+
+
+def test_a_window_that_only_starts_is_accepted_when_said(desk: Desk) -> None:
+    code, events = desk.extend("--set", "require=start")
+    assert code == 0
+    checked = [event for event in of_type(events, "step.finished") if event["uses"] == "capacity.check"]
+    assert checked[0]["message"].startswith("starts but cannot serve")
+
+
+def test_the_pool_is_what_was_predicted(desk: Desk) -> None:
+    code, events = desk.extend(*RAISE_POOL)
+    assert code == 0
+    found = {event["name"]: event for event in of_type(events, "finding.made")}
+    assert found["predicted_pool_tokens"]["value"] == 203386
+    assert found["pool_tokens"]["value"] == 203386
+    assert found["pool_tokens"]["flags"] == ["predicted=203386"]
+    assert abs(found["pool_error"]["value"]) <= 1
+    assert "pool_tokens 203386 method=server_info source=engine predicted=203386" in desk.git(
+        "log", "-1", "--format=%(trailers:key=Finding,valueonly)"
+    )
 
 
 def test_a_stop_in_the_wait_leaves_what_was_restarted_and_resume_proves_it(desk: Desk) -> None:

@@ -45,7 +45,7 @@ def predict(situation: Situation, after: Setup, window: int | None) -> Predictio
     if pool is None:
         return _from_weights(situation, after, cell_after)
     if not resized(before, after):
-        return _checked(situation, after, window, Prediction(pool, cell_after, (f"the pool holds {pool:,} tokens",)))
+        return _checked(situation, after, window, Prediction(pool, cell_after))
     if cell_before is None or cell_after is None:
         why = situation.architecture.unknown or "the type of the cache is not known"
         return Prediction(None, cell_after, missing=(f"the pool after this change: {why}",))
@@ -140,7 +140,7 @@ def _checked(situation: Situation, after: Setup, window: int | None, made: Predi
     pool = made.tokens
     refused = "weights and the rest leave nothing for the pool" if pool is not None and pool <= 0 else ""
     free = situation.log.free_gib
-    lines = list(made.lines)
+    lines, table = list(made.lines), ""
     if free is not None and made.cell is not None and pool is not None and situation.pool_tokens is not None:
         old_cell = calibrate(situation).cell
         if old_cell is not None:
@@ -149,9 +149,9 @@ def _checked(situation: Situation, after: Setup, window: int | None, made: Predi
             growth = requests_bytes(after, situation, window, pool)
             growth -= requests_bytes(situation.setup, situation, situation.window, situation.pool_tokens)
             free -= growth / GIB
-            if growth:
-                lines.append(f"the table of requests takes {growth / GIB:+.2f} GiB with the window, beside the pool")
-        lines.append(f"left on a GPU after the graphs: {free:.2f} GiB (now {situation.log.free_gib:.2f})")
+            if abs(growth) >= GIB / 100:
+                table = f"; the table of requests takes {growth / GIB:+.2f}"
+        lines.append(f"left on a GPU after the graphs: {free:.2f} GiB (now {situation.log.free_gib:.2f}{table})")
         if free < 0:
             refused = refused or f"{-free:.2f} GiB too little for pool, graphs and table of requests"
     return Prediction(pool, made.cell, tuple(lines), made.assumed, made.missing, made.at_most, free, refused)

@@ -7,9 +7,19 @@ shift
 set -f
 home=$(getent passwd "$user" 2>/dev/null | cut -d: -f6)
 
-# True where a path is there, also for root alone.
+# True where a path is there. Root is asked only where we cannot see that ourselves: each call is a line of sudo's log.
 there() {
-  [ -e "$1" ] || root test -e "$1" 2>/dev/null
+  if [ -e "$1" ]; then
+    return 0
+  fi
+  nearest=${1%/*}
+  while [ -n "$nearest" ] && [ ! -e "$nearest" ]; do
+    nearest=${nearest%/*}
+  done
+  if [ -x "${nearest:-/}" ]; then
+    return 1
+  fi
+  root test -e "$1" 2>/dev/null
 }
 
 found=' '
