@@ -42,7 +42,9 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     hosts = inventory(arguments)
     targets = bind(hosts, arguments.targets, runbook.targets, arguments.limit)
     policy.keys(targets, os.environ)
-    results = asyncio.run(_plan_all(runbook, targets, variables, output, accept=arguments.accept_pending))
+    results = asyncio.run(
+        _plan_all(runbook, targets, variables, output, hosts.results_path, accept=arguments.accept_pending)
+    )
     plans = [preview.plan for preview in results if preview.plan is not None]
     codes = []
     for preview in results:
@@ -78,9 +80,15 @@ def _write(path: Path, text: str) -> None:
 
 
 async def _plan_all(
-    runbook: Runbook, targets: Sequence[Target], variables: dict[str, Value], output: Output, *, accept: bool
+    runbook: Runbook,
+    targets: Sequence[Target],
+    variables: dict[str, Value],
+    output: Output,
+    results_path: Path,
+    *,
+    accept: bool,
 ) -> list[Preview]:
-    looking = Looking(Connections(os.environ), output.redactor, os.environ)
+    looking = Looking(Connections(os.environ), output.redactor, os.environ, results_path)
     try:
         previews = (looking.preview(runbook, target, variables, accept_pending=accept) for target in targets)
         return list(await asyncio.gather(*previews))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from console.clock import SystemClock
 from console.engines.registry import engine_named
@@ -14,6 +16,8 @@ from console.planning.decide import decide
 from console.planning.plan import make_plan
 from console.remote.session import connect_reader
 from console.remote.ssh import Connections
+from console.results.queries.decode_law import decode_law
+from console.schema.capacity import DecodeLaw
 from console.schema.facts import Facts
 from console.schema.hosts import Target
 from console.schema.plan import Plan
@@ -38,6 +42,7 @@ class Looking:
     connections: Connections
     redactor: Redactor
     environment: Mapping[str, str]
+    results_path: Path | None = None  # where sweeps are on record
 
     async def facts(self, target: Target) -> Facts:
         """The facts of a target, over a connection of their own. Raises ConnectError; UsageError without its key."""
@@ -54,6 +59,12 @@ class Looking:
         finally:
             await reader.aclose()
 
+    async def law(self, target: Target) -> DecodeLaw | None:
+        """How decoding slows with context there, where a sweep is on record."""
+        if self.results_path is None:
+            return None
+        return await asyncio.to_thread(decode_law, self.results_path, target.name, environment=self.environment)
+
     async def preview(
         self, runbook: Runbook, target: Target, variables: Mapping[str, Value], *, accept_pending: bool = False
     ) -> Preview:
@@ -63,9 +74,11 @@ class Looking:
         except ConsoleError as error:
             return Preview(target, error=error)
         engine = engine_named(target.service.engine)
+        law = await self.law(target)
 
         async def planner() -> Plan:
-            return make_plan(runbook, target, facts, engine, variables, redactor=self.redactor, now=SystemClock().now())
+            now = SystemClock().now()
+            return make_plan(runbook, target, facts, engine, variables, redactor=self.redactor, now=now, law=law)
 
         decision = await decide(facts, planner, accept_pending=accept_pending)
         return Preview(target, facts, decision.plan, decision.refusal)

@@ -158,6 +158,8 @@ def _done(record: Record) -> Iterator[str]:
         yield f"Commands that change the host were run: {names}."
     if record.outcome is Outcome.ROLLED_BACK:
         yield "The old state was put back and is proven to serve."
+    elif made and record.capacity and record.capacity.decode:
+        yield f"Expected of {one_line(record.capacity.decode.text, 300)}."
     if record.outcome is Outcome.ROLLBACK_FAILED:
         yield "Putting the old state back was begun and is not proven: look at the host."
     if unknown := [change for change in record.changes if change.state == "unknown"]:
@@ -207,10 +209,18 @@ def _proof(record: Record) -> Iterator[str]:
             f"{f' in {figure(took.value)} {took.unit}' if took else ''}."
         )
     if pool := findings.get("pool_tokens"):
-        yield f"The KV pool holds {figure(pool.value)} tokens."
+        predicted = pool.figures.get("predicted")
+        off = f", {_off(pool.value, predicted)} the predicted {figure(predicted)}" if predicted else ""
+        yield f"The KV pool holds {figure(pool.value)} tokens{off}."
     restart = [step for step in record.steps if step.uses in ("service.restart", "service.wait_ready")]
     if waited := sum(step.duration_s for step in restart if not step.id.startswith("undo-")):
         yield f"From the restart to ready took {span(waited)}."
+
+
+def _off(value: float | int | str, predicted: float) -> str:
+    """`exactly`, or by how much a figure is beside what was predicted."""
+    share = float(value) / predicted - 1 if isinstance(value, int | float) else 0.0
+    return "exactly" if abs(share) < 5e-5 else f"{share:+.2%} beside"
 
 
 def _sentence(text: str) -> str:

@@ -89,6 +89,7 @@ def build_record(state: RunState, target: str, plan: Plan | None = None) -> Reco
             "facts_after": facts_after,
             "warnings": plan.warnings if plan else seen.plan.warnings if seen.plan else (),
             "answers": seen.plan.answers if seen.plan else {},
+            "capacity": seen.plan.capacity if seen.plan else None,
             "also_activates": edit.also_activates if edit else (),
             "diff": "".join(dict.fromkeys(_diffs(seen, plan))),
             "argv_before": plan.argv_before if plan else edit.argv_before if edit else (),

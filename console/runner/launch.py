@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from console.planning import policy
 from console.planning.plan import make_plan
 from console.remote.session import Reader, connect_reader
 from console.remote.ssh import Connections
+from console.results.queries.decode_law import decode_law
 from console.results.repository import Repository
 from console.runner import describe
 from console.runner import run as whole
@@ -144,6 +146,8 @@ def _target_run(
         given = request.plans.get(target.name)
         if given is not None:
             return await given(facts, reader)
+        path = request.inventory.results_path
+        law = await asyncio.to_thread(decode_law, path, target.name, environment=environment)
         return make_plan(
             request.runbook,
             target,
@@ -152,6 +156,7 @@ def _target_run(
             request.variables,
             redactor=request.redactor,
             now=context.clock.now(),
+            law=law,
         )
 
     return TargetRun(context, target, engine, open_reader, planner)

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from console.schema.capacity import Judgement
 from console.schema.cells import Cell
 from console.schema.events import ConclusionMade, FindingMade, LevelsRead, LogLine
 from console.schema.names import Read
@@ -156,6 +157,7 @@ class Record(Read):
     facts_after: dict[str, Any] = Field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     answers: dict[str, Any] = Field(default_factory=dict)
+    capacity: Judgement | None = None  # will it fit, as it was judged before the first change
     also_activates: tuple[str, ...] = ()
     diff: str = ""
     argv_before: tuple[str, ...] = ()

@@ -233,7 +233,7 @@ def against_prediction(io: StepIO, pool: int, where: str) -> list[FindingMade]:
         value=pool,
         method="server_info",
         source="engine",
-        flags=(f"predicted={predicted}",) if predicted else (),
+        figures={"predicted": float(predicted)} if predicted else {},
     )
     if not predicted:
         return [said]

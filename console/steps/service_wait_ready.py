@@ -110,11 +110,14 @@ class ServiceWaitReady(Step):
 def load_time(io: StepIO, took_s: float) -> FindingMade:
     """How long it took from here to ready, beside what the plan expected."""
     expected = io.plan.load_estimate_s
-    flags = (f"predicted={expected:.0f}s",) if expected else ()
     return FindingMade(
-        target=io.plan.target.name, name="load_time", value=round(took_s, 1), unit="s", method="restart to ready",
-        flags=flags,
-    )  # fmt: skip
+        target=io.plan.target.name,
+        name="load_time",
+        value=round(took_s, 1),
+        unit="s",
+        method="restart to ready",
+        figures={"predicted_s": round(expected, 1)} if expected else {},
+    )
 
 
 def window(io: StepIO) -> int | None:

@@ -93,7 +93,7 @@ def run_app(inventory_path: Path, redactor: Redactor | None = None) -> int:
         )
     masked = redactor or Redactor()
     environment = dict(os.environ)
-    looking = Looking(Connections(environment), masked, environment)
+    looking = Looking(Connections(environment), masked, environment, inventory.results_path)
     session = Session(inventory, environment, masked, looking, lambda wish: start_run(wish, environment, masked))
     return asyncio.run(run_session(ConsoleApp(session), looking.connections))
 

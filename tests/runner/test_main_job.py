@@ -115,7 +115,7 @@ def test_the_pool_is_what_was_predicted(desk: Desk) -> None:
     found = {event["name"]: event for event in of_type(events, "finding.made")}
     assert found["predicted_pool_tokens"]["value"] == 203386
     assert found["pool_tokens"]["value"] == 203386
-    assert found["pool_tokens"]["flags"] == ["predicted=203386"]
+    assert found["pool_tokens"]["figures"] == {"predicted": 203386}
     assert abs(found["pool_error"]["value"]) <= 1
     assert "pool_tokens 203386 method=server_info source=engine predicted=203386" in desk.git(
         "log", "-1", "--format=%(trailers:key=Finding,valueonly)"
