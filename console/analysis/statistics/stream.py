@@ -3,7 +3,8 @@
 ::
 
     stream_rate(arrivals_s, tokens, *, first_chunk_tokens=1) -> StreamRate(rate_tok_s, unusable)
-        arrivals_s: when each chunk with content came; rate_tok_s is nan where `unusable` says why
+        arrivals_s: when each chunk with content came, since the request was sent; rate_tok_s is nan where `unusable`
+        says why
 """
 
 from __future__ import annotations
@@ -17,7 +18,10 @@ from console.analysis.statistics.estimate import numbers
 
 LEAST_TOKENS = 256  # below, the tokens bundled in the first chunk weigh too much: +6.9 % at 32 tokens and 3 in it
 LEAST_BURSTS = 16
-BURST_GAP_S = 0.001
+# Chunks nearer to each other than this share of their mean distance came together.
+BURST_GAP = 0.1
+# A first chunk later than this share of the whole time was held back (or prefill took so long that the span is short).
+LATE_FIRST = 0.8
 # The longest silence may not be most of the stream: a path that gives it out in a few pieces says nothing of its pace.
 LONGEST_GAP = 0.5
 
@@ -36,11 +40,16 @@ def stream_rate(arrivals_s: Sequence[float], tokens: int, *, first_chunk_tokens:
     arrivals = sorted(numbers(arrivals_s, "arrivals", 0))
     if tokens < LEAST_TOKENS:
         return StreamRate(math.nan, f"{tokens} tokens, {LEAST_TOKENS} are needed")
+    if not arrivals:
+        return StreamRate(math.nan, "buffered on the way: no chunk with content came before the end")
+    span = arrivals[-1] - arrivals[0]
     gaps = [b - a for a, b in pairwise(arrivals)]
-    bursts = 1 + sum(gap > BURST_GAP_S for gap in gaps) if arrivals else 0
+    bursts = 1 + sum(gap > BURST_GAP * span / len(gaps) for gap in gaps)
     if bursts < LEAST_BURSTS:
         return StreamRate(math.nan, f"buffered on the way: {len(arrivals)} chunks came in {bursts} bursts")
-    span = arrivals[-1] - arrivals[0]
+    if arrivals[0] > LATE_FIRST * arrivals[-1]:
+        late = f"the first chunk came after {arrivals[0] / arrivals[-1]:.0%} of the time"
+        return StreamRate(math.nan, f"buffered on the way: {late}")
     if max(gaps) > LONGEST_GAP * span:
         return StreamRate(math.nan, f"stalled on the way: {max(gaps):.1f} s of {span:.1f} s without a chunk")
     return StreamRate((tokens - first_chunk_tokens) / span)

@@ -18,11 +18,12 @@ def test_a_free_path_gives_the_rate_whatever_the_chunks_hold() -> None:
     ("arrivals", "tokens", "why"),
     [
         ([4.1 + 1e-5 * i for i in range(188)], 600, "buffered"),
+        ([4.1 + 3e-3 * i for i in range(188)], 600, "88% of the time"),
         ([1.0 * (i // 20) for i in range(188)], 600, "buffered"),
         ([], 600, "buffered"),
         ([4.1], 600, "buffered"),
         ([0.02 * i for i in range(10)], 32, "needed"),
-        ([0.35 + 0.02 * i for i in range(40)] + [9.0], 600, "stalled"),
+        ([0.35 + 0.02 * i for i in range(140)] + [9.0], 600, "stalled"),
     ],
 )
 def test_anything_else_gives_a_reason_and_no_number(arrivals: list[float], tokens: int, why: str) -> None:
