@@ -1,30 +1,18 @@
-"""`console capacity TARGET`: will a context fit, and what would make it fit. Reads only."""
+"""`console capacity TARGET`: will a context fit, and what would make it fit. A run of one step that changes nothing."""
 
 from __future__ import annotations
 
 import argparse
-import asyncio
-import os
 
-from console.cli import runbooks
-from console.cli.inventory import inventory
+from console.cli import one_step, runbooks
 from console.cli.output import Output
-from console.engines.registry import engine_named
-from console.planning import policy
-from console.planning.preview import Looking
-from console.remote.ssh import Connections
-from console.schema.facts import Facts
-from console.schema.hosts import Target
+from console.schema.events import CapacityJudged, Event
 from console.views.capacity import capacity_text
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "target", nargs="?", metavar="TARGET", help="host/service, or host; may be left out when there is one"
-    )
-    parser.add_argument(
-        "--context", metavar="N", help="judge this window, as the engine would be told it: 200000, 200k"
-    )
+    one_step.add(parser)
+    parser.add_argument("--context", default="", metavar="N", help="judge this window: 200000, 200k")
     parser.add_argument(
         "--set",
         dest="assignments",
@@ -33,33 +21,25 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="SETTING=VALUE",
         help="judge with this setting, e.g. mem_fraction=0.92",
     )
-    parser.add_argument("--json", action="store_true", help="as JSON")
 
 
 def run(arguments: argparse.Namespace, output: Output) -> int:
-    from console.planning.bind import bind
-    from console.planning.capacity import reported
-
-    hosts = inventory(arguments)
-    targets = bind(hosts, [arguments.target] if arguments.target else [], (), None)
-    policy.keys(targets, os.environ)
     settings = runbooks.assignments(arguments.assignments)
-    if arguments.context is not None:
-        settings = {"context_length": arguments.context} | settings
-    for target in targets:
-        engine = engine_named(target.service.engine)
-        facts = asyncio.run(_look(target, output))
-        report = reported(facts, engine, settings)
-        if arguments.json:
-            output.json(report.model_dump(mode="json"))
-        else:
-            output.data(capacity_text(report))
-    return 0
+    fields: dict[str, one_step.Field] = {
+        "context": arguments.context,
+        "settings": [f"{name}={value}" for name, value in settings.items()],
+    }
+    runbook = one_step.runbook_of(
+        "capacity.check", "What fits?", {key: value for key, value in fields.items() if value}
+    )
+    reports: list[CapacityJudged] = []
 
+    def keep(event: Event) -> None:
+        if isinstance(event, CapacityJudged):
+            reports.append(event)
 
-async def _look(target: Target, output: Output) -> Facts:
-    connections = Connections(os.environ)
-    try:
-        return await Looking(connections, output.redactor, os.environ).facts(target)
-    finally:
-        await connections.aclose()
+    code = one_step.run(arguments, output, runbook, also=keep)
+    if not arguments.json:
+        for event in reports:
+            output.data(capacity_text(event.report))
+    return code

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from console.cli.front import Front
 from console.cli.inventory import inventory
@@ -14,6 +14,7 @@ from console.cli.run import drive, options
 from console.planning import lint
 from console.planning.bind import bind
 from console.runner.launch import Request
+from console.schema.events import Event
 from console.schema.runbook import Runbook, parse_runbook
 
 Field = str | int | float | bool | Sequence[str]
@@ -42,12 +43,23 @@ def runbook_of(uses: str, title: str, fields: Mapping[str, Field]) -> Runbook:
     return runbook
 
 
-def run(arguments: argparse.Namespace, output: Output, runbook: Runbook) -> int:
-    """Carry it out on the targets named: log, record and commit as any run."""
+def run(
+    arguments: argparse.Namespace,
+    output: Output,
+    runbook: Runbook,
+    *,
+    also: Callable[[Event], object] = lambda _event: None,
+) -> int:
+    """Carry it out on the targets named: log, record and commit as any run. `also` hears its events."""
     hosts = inventory(arguments)
     targets = bind(hosts, arguments.targets, (), arguments.limit)
     arguments.yes, arguments.on_abort = True, "auto"  # nothing is changed, so there is nothing to ask
     front = Front(output, json=arguments.json, title=runbook.title)
+
+    def heard(event: Event) -> None:
+        front.event(event)
+        also(event)
+
     request = Request(
         runbook=runbook,
         targets=targets,
@@ -56,6 +68,6 @@ def run(arguments: argparse.Namespace, output: Output, runbook: Runbook) -> int:
         options=options(arguments, output),
         front=front,
         redactor=output.redactor,
-        on_event=front.event,
+        on_event=heard,
     )
     return drive(request, front).exit_code

@@ -1,17 +1,13 @@
-"""Will it fit, for a plan: the judgement of the command line it leads to, and of a target as it stands."""
+"""Will it fit, for a plan: the judgement of the command line it leads to, and whether that stops the run."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from console.analysis.capacity.calibrate import calibrate
-from console.analysis.capacity.judge import judge, largest_request
-from console.analysis.capacity.ladder import ladder
+from console.analysis.capacity.judge import judge
 from console.analysis.capacity.setup import with_settings
 from console.analysis.capacity.situation import situation_of
 from console.engines.base import Engine
 from console.errors import RefusedError
-from console.schema.capacity import STOPS, CapacityReport, DecodeLaw, Judgement
+from console.schema.capacity import STOPS, DecodeLaw, Judgement
 from console.schema.facts import Facts
 from console.schema.plan import Plan
 from console.settings import resolve
@@ -68,41 +64,3 @@ def lines(judgement: Judgement) -> list[str]:
     if judgement.missing:
         said.append(f"not known: {'; '.join(judgement.missing)}")
     return said
-
-
-def reported(
-    facts: Facts, engine: Engine, settings: Mapping[str, str], *, law: DecodeLaw | None = None
-) -> CapacityReport:
-    """Everything `console capacity` says: with `settings` the judgement of those, without them the ladder.
-
-    Raises RefusedError for a setting that the engine does not have.
-    """
-    situation = situation_of(facts, engine)
-    limit, draft = situation.limit(), situation.draft_limit()
-    calibration = calibrate(situation)
-    judgement = None
-    if settings:
-        words = with_settings(situation.words, engine, settings)
-        judgement = judge(situation, words, situation.environment, engine, law=law)
-    window, pool = situation.window, situation.pool_tokens
-    serving = facts.serving
-    return CapacityReport(
-        target=facts.target,
-        engine=engine.name,
-        version=(serving.version if serving else None) or "",
-        model=(serving.model if serving else None) or situation.setup.model_path,
-        model_type=situation.architecture.model_type,
-        model_limit_tokens=limit.tokens if limit else None,
-        model_limit_how=limit.how if limit else "",
-        draft_limit_tokens=draft.tokens if draft else None,
-        draft_limit_how=draft.how if draft else "",
-        served_tokens=window,
-        pool_tokens=pool,
-        largest_tokens=largest_request(engine, window, pool, situation) if window and pool else None,
-        calibration=calibration.lines,
-        calibrated=calibration.agrees,
-        judgement=judgement,
-        rungs=() if settings else ladder(situation, engine),
-        missing=judgement.missing if judgement else situation.missing,
-        simulated=facts.host.simulated,
-    )

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
+from console.schema.capacity import CapacityReport
 from console.schema.cells import Cell
 from console.schema.change import Change
 from console.schema.names import Read
@@ -283,6 +284,13 @@ class ConclusionMade(Event):
     evidence: str = ""
 
 
+class CapacityJudged(Event):
+    """What fits on a target as it stands: limits, calibration, and a verdict or the ladder."""
+
+    type: ClassVar[str] = "capacity.judged"
+    report: CapacityReport
+
+
 class ConnectionChanged(Event):
     type: ClassVar[str] = "connection.changed"
     state: str  # connected · lost · reconnecting · closed
@@ -372,6 +380,7 @@ EVENT_TYPES: dict[str, type[Event]] = {
         Verified,
         FindingMade,
         CellMeasured,
+        CapacityJudged,
         ConclusionMade,
         ConnectionChanged,
         LockChanged,

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Iterator
 from typing import ClassVar, Literal
 
-from console.schema.capacity import Judgement
-from console.schema.events import FindingMade
+from pydantic import Field, field_validator
+
+from console.analysis.capacity.report import reported as report
+from console.results.queries.decode_law import decode_law
+from console.schema.capacity import CapacityReport, Judgement
+from console.schema.events import CapacityJudged, ConclusionMade, Event, FindingMade
 from console.schema.hosts import Target
 from console.schema.plan import OnAbort
 from console.steps.base import Step, StepIO, StepResult
@@ -16,6 +22,8 @@ class CapacityCheck(Step):
 
     It judges the whole plan, wherever it stands in it. `require = "start"` accepts a window that the pool cannot hold
     in one request. What cannot be judged stops nothing: plan and record say what is missing, the proof decides.
+    In a plan that changes no setting it reports what would fit: `context` and `settings` (`NAME=VALUE`) if given,
+    else how far each change would lead.
     """
 
     uses: ClassVar[str] = "capacity.check"
@@ -24,19 +32,74 @@ class CapacityCheck(Step):
     summary: ClassVar[str] = "will it fit?"
 
     require: Literal["serve", "start"] = "serve"
+    context: str = Field(default="", description="a window to report on, as the engine would be told it")
+    settings: tuple[str, ...] = Field(default=(), description="NAME=VALUE: report with these settings")
+
+    @field_validator("settings")
+    @classmethod
+    def _pairs(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for word in value:
+            name, equals, _ = word.partition("=")
+            if not name or not equals:
+                raise ValueError(f"{word!r}: write it as NAME=VALUE")
+        return value
 
     def title(self, target: Target) -> str:
         return "will it fit: model, draft, KV pool, GPU memory"
 
     async def run(self, io: StepIO) -> StepResult:
-        judgement = io.plan.capacity
-        if judgement is None:
+        plan = io.plan
+        if plan.capacity is not None:
+            for finding in findings(plan.capacity, plan.target.name):
+                io.emit(finding)
+            return said_of(plan.capacity)
+        if plan.settings or plan.unchanged:
             return StepResult("skipped", "the window does not change")
-        for finding in findings(judgement, io.plan.target.name):
-            io.emit(finding)
-        if judgement.verdict == "unknown":
-            return StepResult("skipped", f"not judged: {judgement.sentence}; the proof decides")
-        return StepResult("ok", f"{judgement.verdict}: {judgement.sentence}")
+        return await self._report(io)
+
+    async def _report(self, io: StepIO) -> StepResult:
+        asked = {"context_length": self.context} if self.context else {}
+        asked |= {name: value for name, _, value in (word.partition("=") for word in self.settings)}
+        law = None
+        if io.results_path is not None:
+            law = await asyncio.to_thread(decode_law, io.results_path, io.plan.target.name)
+        told = report(io.before, io.engine, asked, law=law)
+        for event in (*of_report(told), CapacityJudged(target=told.target, report=told)):
+            io.emit(event)
+        if told.judgement is not None:
+            return said_of(told.judgement)
+        return StepResult("ok", f"{len(told.rungs)} ways looked at")
+
+
+def said_of(judgement: Judgement) -> StepResult:
+    """What was not judged is never shown as ok."""
+    if judgement.verdict == "unknown":
+        return StepResult("skipped", f"not judged: {judgement.sentence}; the proof decides")
+    return StepResult("ok", f"{judgement.verdict}: {judgement.sentence}")
+
+
+def of_report(told: CapacityReport) -> Iterator[Event]:
+    """The headline first: it is the subject of the commit. A lever is a change that leads further, and how far."""
+    judgement = told.judgement
+    if judgement is not None:
+        window = f"{judgement.window_tokens}: " if judgement.window_tokens else ""
+        yield FindingMade(
+            target=told.target, name="capacity", value=f"{window}{judgement.verdict}", method="arithmetic"
+        )
+        yield from findings(judgement, told.target)
+    if told.pool_tokens is not None:
+        yield FindingMade(target=told.target, name="pool_tokens", value=told.pool_tokens, source="engine")
+    for name, tokens in (("model_limit", told.model_limit_tokens), ("draft_limit", told.draft_limit_tokens)):
+        if tokens is not None:
+            yield FindingMade(target=told.target, name=name, value=tokens, unit="tokens", source="config.json")
+    for rung in told.rungs:
+        now = told.pool_tokens if told.served_tokens else None
+        if rung.window_tokens and now and rung.window_tokens > now and not rung.note:
+            kind = "lossy" if rung.lossy else "lossless"
+            text = f"{rung.sets}: serves {rung.window_tokens} tokens ({kind})"
+            yield ConclusionMade(target=told.target, kind="lever", text=text, gain=round(rung.window_tokens / now, 2))
+    for text in told.missing:
+        yield ConclusionMade(target=told.target, kind="missing", text=text)
 
 
 def findings(judgement: Judgement, target: str) -> list[FindingMade]:

@@ -9,6 +9,9 @@ from console.analysis.capacity.situation import Situation, cell
 
 # What the arithmetic may be off by before an assumption of it is wrong.
 TOLERANCE = 0.01
+# A built-in draft keeps a layer or a few more; a count that is no whole number is no count of layers.
+_LAYERS_BESIDE = 4
+_WHOLE_LAYER = 0.1
 # Sizes are logged with two decimals.
 _ROUNDING_GIB = 0.005
 
@@ -86,6 +89,7 @@ def _explained(situation: Situation, measured: float, slack: float) -> str:
     layers = architecture.caching_layers
     if own is not None and layers:
         counted = measured / (own.target / layers)
-        if abs(counted - round(counted)) <= slack * counted and 0 < abs(round(counted) - layers) <= layers:
+        near = abs(round(counted) - layers)
+        if abs(counted - round(counted)) <= _WHOLE_LAYER and 0 < near <= _LAYERS_BESIDE:
             return f"{round(counted)} layers keep a cache, not {layers}"
     return "neither type, ranks nor layers of the cache explain it"
