@@ -13,7 +13,7 @@ from console.engines.marks import OURS
 from console.facts.journal import JournalLine, parse_journal
 from console.facts.memory import memory_of
 from console.facts.model_config import read_models
-from console.facts.parse import parse_host, parse_ledger, parse_lock, parse_paths, parse_process
+from console.facts.parse import parse_guard, parse_host, parse_ledger, parse_lock, parse_paths, parse_process
 from console.remote.files import parse_files
 from console.remote.session import Reader
 from console.remote.systemd import parse_unit
@@ -78,6 +78,7 @@ async def collect(reader: Reader, engine: Engine, *, patience_s: float = 0.0, as
         paths=parse_paths(sections.get("paths", b"")),
         ledger=parse_ledger(sections.get("ledger", b"")),
         lock=parse_lock(sections.get("lock", b"")),
+        guard=parse_guard(sections.get("guard", b""), host.uptime_s),
         load_times_s=load_times_s(head, speed),
         prefill_tok_s=prefill_tok_s([*head, *tail]),
         foreign_requests_60s=recent_requests(head, tail, host.now, speed),

@@ -10,7 +10,8 @@ from typing import get_args
 
 from console.remote.ledger import parse_entries
 from console.remote.lock import read_document
-from console.schema.facts import Gpu, HostState, LedgerEntry, LockState, PathCheck, Process, SudoState
+from console.remote.systemd import time_span_s
+from console.schema.facts import Gpu, GuardState, HostState, LedgerEntry, LockState, PathCheck, Process, SudoState
 from console.untrusted import decode, one_line
 
 _SUDO_STATES = frozenset(get_args(SudoState))
@@ -165,6 +166,23 @@ def parse_lock(section: bytes) -> LockState:
     document = read_document(body)
     known = {name: document[name] for name in ("run", "operator", "from_host", "since") if name in document}
     return LockState.model_validate({"held": head.strip() == b"held=yes", **known})
+
+
+def parse_guard(section: bytes, uptime_s: float) -> GuardState:
+    """The guard that is armed for this unit; the first where several are, which only an accident makes."""
+    found: dict[str, str] = {}
+    for line in decode(section).splitlines():
+        name, equals, value = line.partition("=")
+        if equals:
+            found.setdefault(name, one_line(value, 200))
+    if "name" not in found:
+        return GuardState()
+    due_s = time_span_s(found.get("NextElapseUSecMonotonic", ""))
+    return GuardState(
+        run=found["name"].rpartition("-")[2],
+        active=found.get("ActiveState") == "active",
+        fires_in_s=None if due_s is None else round(max(0.0, due_s - uptime_s), 1),
+    )
 
 
 def unbase64(section: bytes) -> bytes:

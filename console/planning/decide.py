@@ -27,6 +27,7 @@ async def decide(
     plan: Plan | None = None
     try:
         policy.unlocked(facts, own_runs)
+        policy.unguarded(facts, own_runs)
     except ConsoleError as error:
         refusal = error
     try:

@@ -127,6 +127,8 @@ def make_plan(
         load_estimate_s=estimates.load_time_s(target, facts),
         nothing_to_do=nothing,
         confirm=str(references.render(runbook.confirm, values)) if draft.changes else "",
+        guard_s=runbook.guard if draft.changes else None,
+        guard_if=runbook.guard_if,
         on_failure=runbook.on_failure,
     )
     plan = answers.answered(plan, facts, engine, law=law)

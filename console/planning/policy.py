@@ -101,6 +101,18 @@ def unlocked(facts: Facts, own_runs: Sequence[str] = ()) -> None:
         )
 
 
+def unguarded(facts: Facts, own_runs: Sequence[str] = ()) -> None:
+    """Refuse while the guard of another run is armed: it would judge what this one does."""
+    guard = facts.guard
+    if guard.run and guard.run not in own_runs:
+        due = f", it looks in {guard.fires_in_s:.0f} s" if guard.fires_in_s is not None else ""
+        raise LockHeldError(
+            f"the guard of run {guard.run} is armed{due}",
+            where=facts.target,
+            hint=f"finish that run first: console takeover {guard.run}, or console rollback {facts.target}",
+        )
+
+
 def pending(plan: Plan, *, accept: bool) -> None:
     """Refuse a restart that would activate argv words which are not ours."""
     activation = plan.activation

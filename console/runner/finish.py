@@ -91,11 +91,15 @@ async def _free_host(run: TargetRun, outcome: Outcome) -> None:
             await asyncio.wait(run.logging, timeout=2.0)
         if run.ledger is not None and outcome in LEDGER_STATES and run.lock is not None:
             await run.lock.retake()
+            if run.guard is not None:
+                await run.guard.disarm()
             await run.ledger.close(LEDGER_STATES[outcome])
             await _settle_earlier(run, outcome)
     except Exception as error:  # noqa: BLE001 - the lock and the connection are let go in any case
         run.context.messages.append(f"{run.target.name}: the ledger entry stays open: {said(error)}")
     finally:
+        if run.guard is not None:
+            run.guard.leave()
         if run.lock is not None:
             await run.lock.release()
         if run.reader is not None:

@@ -19,6 +19,7 @@ from console.planning import differences, policy
 from console.remote.session import Remote
 from console.runner import candidate
 from console.runner.carry import reach
+from console.runner.guard import Guard
 from console.runner.ledger import Ledger
 from console.runner.lock import UnitLock
 from console.schema.change import CommandChange, FileChange, RestartChange
@@ -58,6 +59,20 @@ async def _announce(run: TargetRun, remote: Remote, ledger: Ledger) -> None:
     if plan.mutates():
         await ledger.write()
         await candidate.check(plan, run.seen_facts(), remote, ledger.folder, run.context.run)
+    await _guard(run, remote)
+
+
+async def _guard(run: TargetRun, remote: Remote) -> None:
+    """Arm a guard of our own, or take charge of the one of the run that is gone on with or undone."""
+    if run.guard is not None and run.guard.armed:
+        return
+    options, plan = run.context.options, run.planned()
+    earlier = options.root if options.purpose != "run" else ""
+    run.guard = Guard(run.context, remote, plan, earlier or run.context.run)
+    if earlier and run.seen_facts().guard.run == earlier:
+        run.guard.adopt("taken charge of")
+    elif plan.mutates() and options.purpose == "run":
+        await run.guard.arm()
 
 
 async def unchanged(run: TargetRun, remote: Remote) -> None:

@@ -49,7 +49,7 @@ async def _look_and_plan(run: TargetRun) -> None:
     decision = await decide(
         facts,
         lambda: run.planner(facts, reader),
-        own_runs=[context.options.parent],
+        own_runs=[context.options.parent, context.options.root],
         accept_pending=context.options.accept_pending,
     )
     run.plan = decision.plan

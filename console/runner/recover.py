@@ -15,7 +15,7 @@ from console.clock import SystemClock, stamp
 from console.errors import ConsoleError
 from console.remote.session import Reader, connect_reader
 from console.results.repository import Repository
-from console.runner import advice
+from console.runner import advice, guard_fired
 from console.runner.keep import keep
 from console.runs.directory import RunDirectory
 from console.runs.log import EventLog, read_events
@@ -115,7 +115,9 @@ async def _settle(
     """Look whether each change happened, or was put back; what cannot be looked at stays unknown."""
     target = state.target(plan.target.name)
     unsettled = [change for change in target.changes.values() if change.state in ("intended", "undoing")]
-    if not unsettled and not target.undoing:
+    made = any(isinstance(change.change, FileChange) and change.state != "undone" for change in target.changes.values())
+    watched = made and target.guard is not None and target.guard.state != "disarmed"
+    if not unsettled and not target.undoing and not watched:
         return
     try:
         reader = await connect_reader(plan.target, redactor=redactor, clock=SystemClock(), environment=environment)
@@ -126,6 +128,10 @@ async def _settle(
         # What the dead process sent goes on without it: looked at now, it has not done yet what it will do.
         if still := await reader.until_over(state.run, patience_s=OVER_PATIENCE_S):
             notes.append(f"{plan.target.name}: {still}: what became of it is not known yet; recover looks no further")
+            return
+        root = state.started.root if state.started and state.started.root else state.run
+        if watched and (note := await guard_fired.told(root, plan, reader, target.changes, log.append)):
+            notes.append(note)
             return
         for change in target.changes.values() if target.undoing else unsettled:
             await _settle_change(log, reader, plan.target.name, change, notes, undoing=target.undoing)

@@ -63,6 +63,7 @@ async def rollback_plan(earlier: Earlier, facts: Facts, reader: Reader, engine: 
             "argv_before": plan.argv_after,
             "argv_after": plan.argv_before,
             "old_limit_tokens": None,
+            "guard_s": None,
             "on_failure": "stop",
             "confirm": f"Put {unit} on {plan.target.host_name} back: {'; '.join(s.sentence for s in turned)}?",
         }

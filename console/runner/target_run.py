@@ -27,6 +27,7 @@ from console.runner.abort import shielded
 from console.runner.ask import Question
 from console.runner.carry import carry, fate
 from console.runner.context import RunContext
+from console.runner.guard import Guard
 from console.runner.ledger import Ledger
 from console.runner.lock import UnitLock
 from console.runs.target_state import NOT_MADE
@@ -68,6 +69,7 @@ class TargetRun:
         self.plan: Plan | None = None
         self.lock: UnitLock | None = None
         self.ledger: Ledger | None = None
+        self.guard: Guard | None = None
         self.sent: list[Change] = []  # asked of the host, or about to be
         self.made: list[Change] = []
         self.restarted = False
@@ -244,6 +246,8 @@ class TargetRun:
             self.invocation = io.invocation or self.invocation
         if step.uses == "service.verify" and result.outcome == "ok":
             self.proven = True
+            if self.guard is not None:
+                await shielded(self.guard.disarm())
         return result.outcome, result.message
 
     def io(self, step: PlannedStep, expected: dict[str, str] | None = None) -> StepIO:

@@ -34,6 +34,7 @@ DURABLE_KINDS = frozenset(
         "question.answered",
         "abort.requested",
         "wait.extended",
+        "guard.changed",
         "record.saved",
         "record.committed",
     }

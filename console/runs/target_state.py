@@ -20,6 +20,7 @@ from console.schema.events import (
     Event,
     FactsRead,
     FindingMade,
+    GuardChanged,
     LevelsRead,
     LockChanged,
     LogLine,
@@ -126,6 +127,7 @@ class TargetState:
     connection: ConnectionChanged | None = None
     auth: str = ""
     lock: LockChanged | None = None
+    guard: GuardChanged | None = None
     verified: Verified | None = None
     undo_started: UndoStarted | None = None
     undo_finished: UndoFinished | None = None
@@ -321,6 +323,8 @@ class TargetState:
                 self.auth = event.auth or self.auth
             case LockChanged():
                 self.lock = event
+            case GuardChanged():
+                self.guard = event
             case Verified():
                 # While the old state is being put back, it is the old one that was proven.
                 if self.undo_started is None or self.purpose == "rollback":

@@ -304,6 +304,15 @@ class LockChanged(Event):
     holder: str = ""
 
 
+class GuardChanged(Event):
+    """The dead-man's switch on the host, of ledger entry `run`."""
+
+    type: ClassVar[str] = "guard.changed"
+    state: str  # armed · not armed · disarmed · still armed · left armed · fired
+    run: str = ""
+    message: str = ""
+
+
 class LogLine(Event):
     type: ClassVar[str] = "log.line"
     source: str = "journal"
@@ -384,6 +393,7 @@ EVENT_TYPES: dict[str, type[Event]] = {
         ConclusionMade,
         ConnectionChanged,
         LockChanged,
+        GuardChanged,
         LogLine,
         QuestionAsked,
         QuestionAnswered,

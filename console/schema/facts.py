@@ -174,6 +174,14 @@ class LockState(Read):
     since: str = ""
 
 
+class GuardState(Read):
+    """The dead-man's switch that is armed on the host for this unit; no `run`: none is."""
+
+    run: str = ""
+    active: bool = False
+    fires_in_s: float | None = None
+
+
 class Facts(Read):
     """Everything a plan needs of one target, read in one go."""
 
@@ -188,6 +196,7 @@ class Facts(Read):
     paths: tuple[PathCheck, ...] = ()
     ledger: tuple[LedgerEntry, ...] = ()
     lock: LockState = Field(default_factory=LockState)
+    guard: GuardState = Field(default_factory=GuardState)
     load_times_s: tuple[float, ...] = ()  # start to ready, of starts the journal still shows, newest first
     prefill_tok_s: float | None = None  # as the engine last logged it
     foreign_requests_60s: int | None = None  # requests not ours in the last minute; None: cannot be seen

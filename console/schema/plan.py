@@ -122,6 +122,8 @@ class Plan(Frozen):
     load_estimate_s: float | None = None
     nothing_to_do: bool = False
     confirm: str = ""
+    guard_s: float | None = None  # silence after which the host itself puts the change back
+    guard_if: Literal["not-serving", "unconfirmed"] = "not-serving"
     on_failure: OnFailure = "stop"
 
     def change(self, change_id: str) -> Change:
@@ -129,6 +131,13 @@ class Plan(Frozen):
             if change.id == change_id:
                 return change
         raise KeyError(change_id)
+
+    @property
+    def load_allowed_s(self) -> float:
+        """How long a start may take: what the plan's own wait allows."""
+        waits = [step for step in self.steps if step.uses == "service.wait_ready"]
+        allowed = [max(step.timeout_s or 1800.0, float(step.fields.get("hard_timeout") or 0)) for step in waits]
+        return max(allowed, default=1800.0)
 
     def mutates(self) -> bool:
         return bool(self.changes)

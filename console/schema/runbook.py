@@ -81,6 +81,8 @@ class Runbook(Frozen):
     waves: tuple[str, ...] = ()
     on_failure: OnFailure = "stop"
     confirm: str = ""
+    guard: Seconds | None = None
+    guard_if: Literal["not-serving", "unconfirmed"] = "not-serving"
     unattended: Literal["refuse", "proceed"] = "refuse"
     vars: Mapping[Name, Variable] = Field(default_factory=dict)
     step: tuple[StepTable, ...]

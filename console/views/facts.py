@@ -28,6 +28,7 @@ def facts_text(facts: Facts, levels: Sequence[Levels], width: int = 80) -> str:
         ("GPUS", _gpus(facts)),
         ("STARTS", _starts(facts)),
         ("LOCK", [_lock(facts)]),
+        ("GUARD", _guard(facts)),
         ("LEDGER", _ledger(facts.ledger)),
     ):
         said += labelled(label, texts, width)
@@ -140,6 +141,14 @@ def _lock(facts: Facts) -> str:
     if not lock.held:
         return "free"
     return f"held by run {lock.run} of {lock.operator} from {lock.from_host} since {day(lock.since)}"
+
+
+def _guard(facts: Facts) -> list[str]:
+    guard = facts.guard
+    if not guard.run:
+        return []
+    due = "" if guard.fires_in_s is None else f", it looks in {guard.fires_in_s:.0f} s"
+    return [f"armed by run {guard.run}{due}"]
 
 
 def _ledger(entries: Sequence[LedgerEntry]) -> list[str]:

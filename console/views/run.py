@@ -18,6 +18,7 @@ from console.schema.events import (
     EditPlanned,
     Event,
     FindingMade,
+    GuardChanged,
     LevelsRead,
     LockChanged,
     LogLine,
@@ -113,6 +114,10 @@ class Narration:
                 return self._connection(event)
             case LockChanged() if event.state == "lost":
                 return self._say(event, "the lock on the host is lost", "warn")
+            case GuardChanged():
+                tone: Tone = "warn" if event.state in ("still armed", "fired") else "dim"
+                text = f"guard {event.state}" + (f": {event.message}" if event.message else "")
+                return self._say(event, text, tone)
             case QuestionAsked() if not self.asks:
                 return self._say(event, f"asked: {event.text}  (without an answer: {event.default})", "warn")
             case QuestionAnswered():

@@ -174,11 +174,38 @@ class Row:
     entries: Mapping[str, str] | None = None
     messages: tuple[object, ...] = ()  # among the entries' MESSAGE
     lab_only: str = ""  # why a real host of the tests cannot answer
+    real_only: str = ""  # why the lab is never asked
 
 
 def show(name: str, properties: Mapping[str, str]) -> Row:
     words = ("systemctl", "show", "--no-pager", f"--property={FACTS}", "--", f"{{{name}}}")
     return Row(f"facts of {name}", words, properties=properties)
+
+
+NO_GUARD = "no guard is armed on a simulated host"
+WATCHING = "ActiveState,SubState,NRestarts,ExecMainStartTimestampMonotonic,ControlGroup,Job"
+
+
+def guard_rows() -> tuple[Row, ...]:
+    """What is asked of the timer that a guard is."""
+    state = {"ActiveState": "active", "NextElapseUSecMonotonic": r"((\d+(\.\d+)?)(y|month|w|d|h|min|s|ms|us) ?)+"}
+    elapse = ("systemctl", "show", "--no-pager", "--property=ActiveState,NextElapseUSecMonotonic", "--", "{timer}")
+    watched = ("systemctl", "show", "--no-pager", f"--property={WATCHING}", "--", "{engine}")
+    load = ("systemctl", "show", "--no-pager", "--property=LoadState", "--", "{timer}")
+    names = WATCHING.split(",")
+    return (
+        Row("what a guard sees", watched, properties={name: RUNNING[name] for name in names}),
+        Row("begin to wait", ("systemctl", "restart", "--", "{timer}"), real_only=NO_GUARD),
+        Row(
+            "begin again without waiting",
+            ("systemctl", "restart", "--no-block", "--", "{timer}"),
+            real_only=NO_GUARD,
+        ),
+        Row("when it fires", elapse, properties=state, real_only=NO_GUARD),
+        Row("stop waiting", ("systemctl", "stop", "--", "{timer}"), real_only=NO_GUARD),
+        Row("a timer that is not loaded", load, out=r"LoadState=(loaded|not-found)\n", real_only=NO_GUARD),
+        Row("stop it again", ("systemctl", "stop", "--", "{timer}"), real_only=NO_GUARD),
+    )
 
 
 TABLE: tuple[Row, ...] = (
@@ -348,6 +375,7 @@ TABLE: tuple[Row, ...] = (
         out=r"(00000000:\d\d:00\.0, \d+, python3, \d+\n){8}",
         lab_only="no GPU in the real hosts of the tests",
     ),
+    *guard_rows(),
     # Last: what was loaded before is asked for above.
     Row(
         "restart",

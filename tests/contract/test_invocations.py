@@ -154,6 +154,8 @@ def real_place(fleet: Fleet) -> Place:
     place = Place("/etc/systemd/system", run, host.write)
     host.run("ln", "-s", "/dev/null", f"{place.units}/contract-masked.service")
     place.prepare()
+    place.values["timer"] = "contract-guard.timer"
+    place.write(f"{place.units}/contract-guard.timer", "[Timer]\nOnActiveSec=900s\nUnit=contract-edited.service\n")
     return place
 
 
@@ -161,7 +163,7 @@ def by_name(row: Row) -> str:
     return row.name.replace(" ", "-")
 
 
-@pytest.mark.parametrize("row", TABLE, ids=by_name)
+@pytest.mark.parametrize("row", [row for row in TABLE if not row.real_only], ids=by_name)
 def test_in_the_lab(row: Row, lab_place: Place) -> None:
     lab_place.check(row)
 

@@ -225,6 +225,16 @@ if [ -n "$invocation" ]; then
   fi
 fi
 
+section guard
+set +f
+for guard_timer in /etc/systemd/system/timers.target.wants/console-guard-"${unit%.service}"-??????????????????????????.timer; do
+  if [ -e "$guard_timer" ]; then
+    guard_timer=${guard_timer##*/}
+    printf 'name=%s\n' "${guard_timer%.timer}"
+    systemctl show --no-pager --property=ActiveState,NextElapseUSecMonotonic -- "$guard_timer"
+  fi
+done
+set -f
 section ledger
 describe_ledger "$state_folder/$unit"
 section lock

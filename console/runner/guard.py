@@ -1,0 +1,133 @@
+"""The dead-man's switch on the host: armed before the first write, pushed back while we live, called off once proven.
+
+The host itself puts the files back when the run's console is silent for longer than `guard` and nothing serves.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+
+from console.errors import ConsoleError, RefusedError
+from console.remote.session import Remote
+from console.runner.context import RunContext
+from console.runner.ledger import encode
+from console.schema.events import GuardChanged
+from console.schema.plan import Plan
+from console.untrusted import one_line
+
+# Pushed back so often in the time it waits that two lost pushes do not let it fire.
+PUSHES = 3
+
+
+class Guard:
+    """The guard of one ledger entry, which is this run's or that of the run it goes on with."""
+
+    def __init__(self, context: RunContext, remote: Remote, plan: Plan, entry_run: str) -> None:
+        self.context = context
+        self.remote = remote
+        self.plan = plan
+        self.entry_run = entry_run
+        self.armed = False
+        self._pushing: asyncio.Task[None] | None = None
+
+    @property
+    def name(self) -> str:
+        return f"console-guard-{self.plan.target.service.unit.removesuffix('.service')}-{self.entry_run}"
+
+    async def arm(self) -> None:
+        """Raises RefusedError when the host cannot keep one: then nothing may be changed under its promise."""
+        target, seconds = self.plan.target, self.plan.guard_s
+        if not seconds:
+            return
+        if target.simulated:
+            self._say("not armed", message="a simulated host keeps no guard")
+            return
+        entry = f"{target.host.state_folder}/{target.service.unit}/{self.entry_run}"
+        output = await self.remote.act(
+            "act_guard.sh", entry, self.name, f"{seconds:.3f}", encode(self._arguments()), lock=self.context.run
+        )
+        shown = properties(output.text("guard"))
+        if output.exit_status != 0 or shown.get("ActiveState") != "active":
+            said = one_line(output.text("refused") or output.complaint, 300) or shown.get("ActiveState", "no answer")
+            self.armed = True  # as far as it came; nothing of it stays
+            await self.disarm()
+            raise RefusedError(
+                f"the guard cannot be armed: {said}; nothing was changed",
+                where=target.name,
+                hint="systemd timers are needed; a runbook without guard = … arms none",
+            )
+        self.adopt(f"the host puts the change back after {seconds:g} s of silence when nothing serves")
+
+    def _arguments(self) -> str:
+        """guard.args: one KEY=VALUE a line; guard.sh reads nothing else."""
+        target = self.plan.target
+        values: Mapping[str, object] = {
+            "unit": target.service.unit,
+            "run": self.entry_run,
+            "port": target.service.port,
+            "runtime": target.host.runtime_folder,
+            "allowed": int(self.plan.load_allowed_s),
+            "judge": self.plan.guard_if,
+            "name": self.name,
+        }
+        return "".join(f"{key}={value}\n" for key, value in values.items())
+
+    def adopt(self, message: str) -> None:
+        """It is armed: from now on it is pushed back while this run lives."""
+        self.armed = True
+        self._say("armed", message=message)
+        self._pushing = asyncio.ensure_future(self._push())
+
+    async def _push(self) -> None:
+        seconds = self.plan.guard_s or 60.0
+        while self.armed:
+            await asyncio.sleep(seconds / PUSHES)
+            try:
+                await self.remote.act("act_guard_push.sh", self.name, lock=self.context.run)
+            except ConsoleError:
+                continue  # without a connection or the lock it is for the guard to judge what becomes of us
+
+    async def disarm(self) -> None:
+        """Call it off and see it gone. A guard that cannot be called off is told; it finds a serving service."""
+        self.stop_pushing()
+        if not self.armed:
+            return
+        try:
+            output = await self.remote.act("act_guard_off.sh", self.name, lock=self.context.run)
+        except ConsoleError as error:
+            self._say("still armed", message=f"it could not be called off: {error.message}")
+            return
+        shown = properties(output.text("guard"))
+        if output.exit_status != 0 or shown.get("ActiveState") in ("active", "activating"):
+            said = one_line(output.text("refused") or output.complaint, 200)
+            self._say("still armed", message=f"it could not be called off: {said}")
+            return
+        self.armed = False
+        self._say("disarmed", message="")
+
+    def stop_pushing(self) -> None:
+        if self._pushing is not None:
+            self._pushing.cancel()
+            self._pushing = None
+
+    def leave(self) -> None:
+        """The run ends and the guard stays: say when it looks."""
+        self.stop_pushing()
+        if self.armed:
+            seconds = self.plan.guard_s or 0.0
+            self._say("left armed", message=f"the host looks in at most {seconds:g} s: serving is left, else put back")
+
+    def _say(self, state: str, *, message: str) -> None:
+        self.context.emit(
+            GuardChanged(target=self.remote.target.name, state=state, run=self.entry_run, message=message)
+        )
+
+
+def properties(text: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for line in text.splitlines():
+        name, equals, value = line.partition("=")
+        if equals:
+            found[name] = value
+    return found
