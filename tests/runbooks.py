@@ -1,15 +1,35 @@
-"""The shipped runbook without one of its steps, for what can be seen only when that step is not there."""
+"""The shipped runbook as the tests run it: without measuring, which takes its time, or without one of its steps."""
 
 from __future__ import annotations
 
+import atexit
+import shutil
+import tempfile
 from pathlib import Path
 
 EXTEND_CONTEXT = Path(__file__).parents[1] / "runbooks" / "extend_context.toml"
+_MEASURE = 'measure = { type = "bool", default = true'
+
+
+def unmeasured_text() -> str:
+    """extend_context.toml where `measure` is false unless told otherwise."""
+    text = EXTEND_CONTEXT.read_text()
+    assert text.count(_MEASURE) == 1
+    return text.replace(_MEASURE, _MEASURE.replace("true", "false"))
+
+
+def unmeasured() -> Path:
+    """A file of it that lives as long as this process."""
+    folder = Path(tempfile.mkdtemp(prefix="console-runbook-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    path = folder / EXTEND_CONTEXT.name
+    path.write_text(unmeasured_text())
+    return path
 
 
 def without_step(uses: str) -> str:
-    """The text of extend_context.toml without its step of that kind."""
-    head, *steps = EXTEND_CONTEXT.read_text().split("[[step]]\n")
+    """Its text without the step of that kind, for what can be seen only when that step is not there."""
+    head, *steps = unmeasured_text().split("[[step]]\n")
     kept = [step for step in steps if not step.startswith(f'uses = "{uses}"')]
     assert len(kept) == len(steps) - 1, uses
     return "[[step]]\n".join([head, *kept])

@@ -22,6 +22,8 @@ from console.runner.launch import Request
 from console.schema.hosts import Inventory, load_inventory
 
 SPEED = 20.0
+# As few requests as still make a decode rate with an interval, and a line.
+DEMO_VARIABLES = {"mem_fraction": "0.92", "samples": "5", "sweep_contexts": "13,1663,3333,5553", "budget": "6m"}
 # A fault strikes the start with the larger window only, so that the demo also shows the way back.
 FAULT_ABOVE_CONTEXT = 32768
 
@@ -58,13 +60,13 @@ def demo_folder() -> Path:
 
 
 def change(hosts: Inventory, arguments: argparse.Namespace, output: Output) -> int:
-    """extend_context with mem_fraction 0.92: 32768 -> 200000 in a pool that then holds it."""
+    """extend_context with mem_fraction 0.92: 32768 -> 200000 in a pool that then holds it, and measured shortly."""
     runbook = lint.load(runbook_path("extend_context.toml"))
     front = Front(output, json=arguments.json, title=runbook.title)
     request = Request(
         runbook=runbook,
         targets=hosts.targets(),
-        variables=lint.variables(runbook, {"mem_fraction": "0.92"}),
+        variables=lint.variables(runbook, DEMO_VARIABLES),
         inventory=hosts,
         options=Options(operator=identity.operator(), from_host=identity.this_host(), yes=True, reason="demonstration"),
         front=front,

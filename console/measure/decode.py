@@ -250,10 +250,14 @@ def agree(one: Estimate, other: Estimate) -> bool:
     left, right = one.rate_tok_s or 0.0, other.rate_tok_s or 0.0
     if abs(left / right - 1) <= AGREE_SHARE:
         return True
-    return any(
-        which.low is not None and which.high is not None and which.low <= value <= which.high
-        for which, value in ((one, right), (other, left))
-    )
+    return covers(one, right) or covers(other, left)
+
+
+def covers(estimate: Estimate, rate_tok_s: float) -> bool:
+    """Whether its interval holds this rate; the interval of a single pair is open and holds any."""
+    low = -math.inf if estimate.low is None else estimate.low
+    high = math.inf if estimate.high is None else estimate.high
+    return low <= rate_tok_s <= high
 
 
 def seconds_of(replies: Sequence[Reply]) -> list[float]:

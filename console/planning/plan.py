@@ -328,6 +328,8 @@ def _in_order(draft: Draft, *, nothing: bool) -> list[PlannedStep]:
         skipped = step.skipped
         if not skipped and nothing and step.uses == "service.wait_ready":
             skipped = "nothing was restarted"
+        if not skipped and nothing and step.uses.startswith("measure."):
+            skipped = "nothing changed"
         if not skipped and nothing and step.uses == "unit.backup":
             skipped = "nothing is written"
         ordered.append(step.model_copy(update={"changes": here, "note": note, "skipped": skipped}))

@@ -15,6 +15,7 @@ from textual.widgets.option_list import Option
 
 from console.errors import ConsoleError
 from console.planning import lint
+from console.planning.policy import may_change
 from console.planning.shelf import on_shelf
 from console.schema.hosts import Inventory, Target
 from console.schema.runbook import Runbook
@@ -44,7 +45,8 @@ def found_runbooks(inventory: Inventory) -> list[Found]:
             found.append(Found(path, lint.load(path)))
         except ConsoleError as error:
             found.append(Found(path, wrong=str(error)))
-    return found
+    # What only looks or measures comes last: the first one offered is the main job.
+    return sorted(found, key=lambda one: one.runbook is not None and not may_change(one.runbook))
 
 
 class RunbooksScreen(FrameScreen):

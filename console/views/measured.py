@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import mean
 
 from console.schema.cells import Cell
 from console.schema.events import FindingMade
@@ -14,13 +15,16 @@ HEAD = ("context", "text", "tok/s", "avg commit", "step ms", "")
 
 
 def measured_lines(cells: Sequence[Cell], findings: Sequence[FindingMade], width: int = 80) -> list[str]:
-    """Nothing where nothing was measured. Cells of one context are shown in its order, not in that of the run."""
+    """Nothing where nothing was measured. Cells of a sweep are one line a context, in its order."""
     if not cells:
         return []
-    ordered = sorted(
-        cells, key=lambda cell: (cell.step, cell.text_class, cell.context_tokens or cell.asked_tokens or 0)
-    )
-    said = table(HEAD, [row(cell) for cell in ordered], width, right=(0, 2, 3, 4), wrapped=5)
+    rows = [row([cell]) for cell in cells if cell.step == "decode"]
+    by_context: dict[tuple[str, int], list[Cell]] = {}
+    for cell in cells:
+        if cell.step == "sweep":
+            by_context.setdefault((cell.text_class, cell.asked_tokens or 0), []).append(cell)
+    rows += [row(by_context[key]) for key in sorted(by_context)]
+    said = table(HEAD, rows, width, right=(0, 2, 3, 4), wrapped=5)
     for finding in findings:
         if finding.name == "step_time_fit":
             figures = finding.figures
@@ -34,22 +38,28 @@ def measured_lines(cells: Sequence[Cell], findings: Sequence[FindingMade], width
     return said
 
 
-def row(cell: Cell) -> tuple[str, ...]:
-    context = cell.context_tokens if cell.context_tokens is not None else cell.asked_tokens
-    marks = [cell.reason] if cell.state != "measured" and cell.reason else []
-    marks += [cell.state] if cell.state == "partial" else []
-    marks += list(cell.flags)
-    if cell.refused_pairs:
-        marks.append(f"{cell.refused_pairs} of {cell.pairs + cell.refused_pairs} pairs refused")
+def row(cells: Sequence[Cell]) -> tuple[str, ...]:
+    """One line for the cells of one context: the mean of those that have a figure, and every mark once."""
+    first = cells[0]
+    context = next((cell.context_tokens for cell in cells if cell.context_tokens is not None), first.asked_tokens)
+    marks: list[str] = []
+    for cell in cells:
+        marks += [cell.reason] if cell.state != "measured" and cell.reason else []
+        marks += [cell.state] if cell.state == "partial" else []
+        marks += cell.flags
+    refused = sum(cell.refused_pairs for cell in cells)
+    if refused:
+        marks.append(f"{refused} of {refused + sum(cell.pairs for cell in cells)} pairs refused")
     return (
         "" if context is None else number(context),
-        cell.text_class,
-        figure(cell.rate_tok_s, 1),
-        figure(cell.accept_length, 2),
-        figure(cell.step_ms, 1),
-        "; ".join(marks),
+        first.text_class,
+        figure([cell.rate_tok_s for cell in cells], 1),
+        figure([cell.accept_length for cell in cells], 2),
+        figure([cell.step_ms for cell in cells], 1),
+        "; ".join(dict.fromkeys(marks)),
     )
 
 
-def figure(value: float | None, digits: int) -> str:
-    return "-" if value is None else f"{value:.{digits}f}"
+def figure(values: Sequence[float | None], digits: int) -> str:
+    known = [value for value in values if value is not None]
+    return f"{mean(known):.{digits}f}" if known else "-"

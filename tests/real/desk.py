@@ -20,9 +20,9 @@ from typing import Any
 from tests.hosts.fleet import PROJECT
 from tests.hosts.host import Host
 from tests.hosts.inventory import write_inventory
-from tests.runbooks import without_step
+from tests.runbooks import unmeasured, without_step
 
-EXTEND_CONTEXT = str(PROJECT / "runbooks" / "extend_context.toml")
+EXTEND_CONTEXT = str(unmeasured())
 GIT_CONFIG = """\
 [user]
     name = Test Operator

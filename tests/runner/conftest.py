@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from console.lab.lab import Lab
-from tests.runbooks import without_step
+from tests.runbooks import unmeasured, without_step
 
 ROOT = Path(__file__).parents[2]
-RUNBOOK = ROOT / "runbooks" / "extend_context.toml"
+RUNBOOK = unmeasured()
 
 
 @dataclass

@@ -186,7 +186,10 @@ async def test_the_question_says_what_where_and_how_long(looks: made_up.FakeLook
         assert words in said
 
 
-EMPTY = {"mem_fraction": "", "kv_cache_dtype": "", "require": "serve"}
+EMPTY: dict[str, str | int | float] = {
+    "mem_fraction": "", "kv_cache_dtype": "", "require": "serve",
+    "measure": True, "samples": 5, "sweep_contexts": "1k", "budget": "5m",
+}  # fmt: skip
 
 
 async def test_each_key_before_it_listens_starts_the_wait_again(
