@@ -25,7 +25,7 @@ GIT_CONFIG = """\
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--cases", metavar="DIR", help="tests/cases: this folder of logs instead of our own")
+    parser.addoption("--cases", metavar="DIR", help="tests/cases: this folder of units and logs instead of our own")
 
 
 @pytest.fixture(autouse=True)

@@ -27,7 +27,7 @@ from console.untrusted import decode
 def serving(replies: Mapping[str, Reply], largest_request: LargestRequest) -> Serving:
     """The answers to `LlamaCpp.status_requests`, by path; any may be missing, refused or garbage.
 
-    The window is one slot's: what a single request gets. It is the pool of that request, too.
+    The window is one slot's: what a single request gets. The pool is made as large as the window asks.
     """
     props = object_of(replies.get("/props"))
     cards = [item for item in as_list(object_of(replies.get("/v1/models")).get("data")) if isinstance(item, dict)]
@@ -45,7 +45,7 @@ def serving(replies: Mapping[str, Reply], largest_request: LargestRequest) -> Se
         model=as_text(props.get("model_alias")) or as_text(card.get("id")) or None,
         version=as_text(props.get("build_info")) or None,
         context_length=context,
-        pool_tokens=context,
+        pool_follows_window=True,
         largest_request_tokens=largest_request(context, context, 1) if context else None,
         running_requests=counted.requests_running if counted.requests_running is not None else busy,
         queued_requests=counted.requests_waiting,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from console.engines.base import Engine
 from console.engines.llamacpp import LlamaCpp
+from console.engines.others import OTHERS
 from console.engines.sglang import SGLang
 from console.engines.vllm import VLLM
 from console.errors import UsageError
 
-_ENGINES: dict[str, Engine] = {engine.name: engine for engine in (SGLang(), VLLM(), LlamaCpp())}
+_ENGINES: dict[str, Engine] = {engine.name: engine for engine in (SGLang(), VLLM(), LlamaCpp(), *OTHERS)}
 
 
 def known_settings() -> frozenset[str]:

@@ -13,7 +13,15 @@ from console.engines.marks import OURS
 from console.facts.journal import JournalLine, parse_journal
 from console.facts.memory import memory_of
 from console.facts.model_config import read_models
-from console.facts.parse import parse_guard, parse_host, parse_ledger, parse_lock, parse_paths, parse_process
+from console.facts.parse import (
+    parse_guard,
+    parse_host,
+    parse_ledger,
+    parse_lock,
+    parse_paths,
+    parse_process,
+    parse_shared,
+)
 from console.remote.files import parse_files
 from console.remote.session import Reader
 from console.remote.systemd import parse_unit
@@ -76,6 +84,7 @@ async def collect(reader: Reader, engine: Engine, *, patience_s: float = 0.0, as
         serving=serving,
         serving_reason=reason,
         paths=parse_paths(sections.get("paths", b"")),
+        shared=parse_shared(sections.get("sharing", b"")),
         ledger=parse_ledger(sections.get("ledger", b"")),
         lock=parse_lock(sections.get("lock", b"")),
         guard=parse_guard(sections.get("guard", b""), host.uptime_s),

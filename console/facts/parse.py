@@ -11,7 +11,17 @@ from typing import get_args
 from console.remote.ledger import parse_entries
 from console.remote.lock import read_document
 from console.remote.systemd import time_span_s
-from console.schema.facts import Gpu, GuardState, HostState, LedgerEntry, LockState, PathCheck, Process, SudoState
+from console.schema.facts import (
+    Gpu,
+    GuardState,
+    HostState,
+    LedgerEntry,
+    LockState,
+    PathCheck,
+    Process,
+    SharedFile,
+    SudoState,
+)
 from console.untrusted import decode, one_line
 
 _SUDO_STATES = frozenset(get_args(SudoState))
@@ -140,6 +150,16 @@ def parse_paths(section: bytes) -> tuple[PathCheck, ...]:
         exists, kind, path = ([*line.split("\t", 2), "", ""])[:3]
         if exists in ("yes", "no") and kind in ("binary", "model", "folder"):
             found.append(PathCheck.model_validate({"path": one_line(path), "exists": exists == "yes", "kind": kind}))
+    return tuple(found)
+
+
+def parse_shared(section: bytes) -> tuple[SharedFile, ...]:
+    """Files that other units name: path and the file that names it, one a line."""
+    found = []
+    for line in decode(section).splitlines():
+        path, tab, named_in = line.partition("\t")
+        if tab:
+            found.append(SharedFile(path=one_line(path), named_in=one_line(named_in)))
     return tuple(found)
 
 

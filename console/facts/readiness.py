@@ -46,6 +46,7 @@ class Answer:
     up: bool
     context_length: int | None = None
     error: str = ""
+    slots: int = 1
 
 
 async def ask(reader: Reader, engine: Engine, *, patience_s: float = 0.0) -> Answer:
@@ -62,7 +63,8 @@ async def ask(reader: Reader, engine: Engine, *, patience_s: float = 0.0) -> Ans
             break
     reply = list(replies.values())[-1] if replies else Reply(0, error="the engine has nothing to ask")
     if reply.status in (200, 401, 403):
-        return Answer(up=True, context_length=engine.read_serving(replies).context_length)
+        serving = engine.read_serving(replies)
+        return Answer(up=True, context_length=serving.context_length, slots=serving.slots)
     return Answer(up=False, error=reply.error or f"HTTP {reply.status}")
 
 
@@ -243,7 +245,7 @@ class Readiness:
         if not answer.up:
             self.answering_since = None
             self.said = f"port open, no answer yet: {answer.error}"
-        elif served is not None and wanted is not None and served != wanted:
+        elif served is not None and wanted is not None and not self._agrees(served, wanted, answer.slots):
             # Not at once: what a stopped service left running may own the port for a moment.
             self.answering_since = None
             self.other_context_since = self.other_context_since if self.other_context_since is not None else now
@@ -255,6 +257,9 @@ class Readiness:
             self.answering_since = self.answering_since if self.answering_since is not None else now
             return self._answering(now)
         return self._waiting(self.said, now)
+
+    def _agrees(self, served: int, wanted: int, slots: int) -> bool:
+        return served == wanted or self.engine.agrees("context_length", str(wanted), str(served), slots)
 
     def _answering(self, now: float) -> Verdict:
         served_for_long = not self.restarted and self.serving_seen and not self.load_seen

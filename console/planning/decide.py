@@ -33,7 +33,7 @@ async def decide(
     try:
         plan = await planner()
         policy.permitted(plan, facts)
-        policy.of_this_unit(plan)
+        policy.of_this_unit(plan, facts)
         policy.whole(plan)
         policy.pending(plan, accept=accept_pending)
         capacity.refuse(plan)

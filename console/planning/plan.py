@@ -61,6 +61,7 @@ class OpenEdit:
     splices: tuple[Splice, ...]
     steps: list[str]
     settings: list[str]
+    needs_reload: bool = True
 
 
 def make_plan(
@@ -98,7 +99,7 @@ def make_plan(
         _plan_step(draft, runbook, index, step_id, table, step, Context(target, facts, engine, redactor, values))
     _close_edits(draft, facts, redactor)
     draft.warnings.extend(_without_undo(draft, runbook))
-    after = resolve.argv_on_disk(draft.unit, disk_environment)
+    after = resolve.argv_on_disk(draft.unit, resolve.environment_on_disk(draft.unit))
     nothing = not draft.changes and bool(draft.unchanged)
     plan = Plan(
         target=target,
@@ -251,16 +252,16 @@ def _add_edit(draft: Draft, edit: Edit, step_id: str, context: Context) -> str:
     real_path = next(file.real_path for file in context.facts.files if file.path == edit.path)
     refuse_real_path(edit.path, real_path)
     draft.settings.append(setting)
-    current = draft.unit.source(edit.path).content
+    current = draft.unit.content(edit.path)
     opened = draft.open_edits.get(edit.path)
     if opened is None:
-        opened = OpenEdit(draft.next_id(), current, (), [], [])
+        opened = OpenEdit(draft.next_id(), current, (), [], [], edit.needs_reload)
         draft.open_edits[edit.path] = opened
     opened.splices = compose(opened.before, opened.splices, edit.splices)
     opened.steps.append(step_id)
     opened.settings.append(setting.sentence)
     draft.unit = draft.unit.with_content(edit.path, apply(current, edit.splices))
-    draft.reload_due = True
+    draft.reload_due = draft.reload_due or edit.needs_reload
     draft.restart_due = True
     return opened.change_id
 
@@ -273,7 +274,8 @@ def _flag(engine: Engine, setting: str) -> str:
 def _close_edits(draft: Draft, facts: Facts, redactor: Redactor) -> None:
     """Turn the open edits into changes: from here on something else comes after them."""
     files = {file.path: file for file in facts.files}
-    for path, opened in draft.open_edits.items():
+    # What systemd reads at each start anyway is written last: until then a crash leaves the old unit whole.
+    for path, opened in sorted(draft.open_edits.items(), key=lambda item: not item[1].needs_reload):
         file = files[path]
         after = apply(opened.before, opened.splices)
         change = FileChange(
@@ -287,6 +289,7 @@ def _close_edits(draft: Draft, facts: Facts, redactor: Redactor) -> None:
             mode=file.mode,
             uid=file.uid,
             gid=file.gid,
+            needs_reload=opened.needs_reload,
             summary="; ".join(opened.settings),
         )
         draft.changes.append(change)

@@ -144,7 +144,7 @@ def permitted(plan: Plan, facts: Facts) -> None:
     )
 
 
-def of_this_unit(plan: Plan) -> None:
+def of_this_unit(plan: Plan, facts: Facts) -> None:
     """Refuse to edit a file that decides other units too, under its own name or under the one its link leads to."""
     for edit in plan.edits:
         shared = decides_others(edit.path) or decides_others(edit.real_path)
@@ -154,6 +154,13 @@ def of_this_unit(plan: Plan) -> None:
                 f"{edit.path}{linked} decides other units too ({shared})",
                 where=plan.target.name,
                 hint="put the setting into a drop-in of this unit alone",
+            )
+        others = sorted({each.named_in for each in facts.shared if each.path == edit.path})
+        if others:
+            raise RefusedError(
+                f"{edit.path} is named by other units too: {', '.join(others)}",
+                where=plan.target.name,
+                hint="give this unit a file of its own, or put the setting into a drop-in of this unit alone",
             )
 
 

@@ -9,7 +9,7 @@ from pydantic import Field
 from console.schema.names import Read
 from console.schema.serving import Serving
 
-FileKind = Literal["fragment", "dropin", "environment", "wrapper", "source"]
+FileKind = Literal["fragment", "dropin", "environment", "wrapper", "options", "source"]
 SudoState = Literal["root", "passwordless", "password", "refused", "absent"]
 
 
@@ -106,6 +106,13 @@ class HostState(Read):
     simulated: bool = False
 
 
+class SharedFile(Read):
+    """A file of this unit's that another unit's file names, too."""
+
+    path: str
+    named_in: str
+
+
 class PathCheck(Read):
     """A path the command line names, looked at on the host."""
 
@@ -194,6 +201,7 @@ class Facts(Read):
     serving: Serving | None = None
     serving_reason: str = ""  # why the engine did not answer
     paths: tuple[PathCheck, ...] = ()
+    shared: tuple[SharedFile, ...] = ()
     ledger: tuple[LedgerEntry, ...] = ()
     lock: LockState = Field(default_factory=LockState)
     guard: GuardState = Field(default_factory=GuardState)

@@ -18,6 +18,7 @@ class Serving:
     reserved_tokens: int = 0  # held back in every request for the tokens of a draft
     running_requests: int | None = None
     queued_requests: int | None = None
+    pool_follows_window: bool = False  # it makes the pool as large as the window it is given
     slots: int = 1  # requests that share the window it was given; `context_length` is what one of them gets
     settings: Mapping[str, str] = field(default_factory=dict)  # engine-neutral name → text, as reported
     refused: bool = False  # 401 or 403: the key is missing or wrong

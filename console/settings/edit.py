@@ -1,28 +1,31 @@
-"""One edit of a unit: the bytes of one value in ExecStart, and the proof that nothing else changes."""
+"""One edit of a unit: the bytes of one value, wherever it stands, and the proof that nothing else changes."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Literal
 
 from console.engines.base import Engine
-from console.errors import InternalError, RefusedError, SettingNotFoundError, UnexpectedValueError
+from console.errors import RefusedError, SettingNotFoundError, UnexpectedValueError
 from console.schema.splice import Splice, apply
-from console.settings.flags import Occurrence, Sought, sought
-from console.settings.locate import Absent, Found, locate, only_command
+from console.settings.flags import Sought, sought
+from console.settings.locate import locate
+from console.settings.proof import changes_only
 from console.settings.sanity import check_not_secret, check_sense, check_value
-from console.units.commands import Command
+from console.settings.sites import Absent, Form, Found, reloads
+from console.settings.text import Origin
+from console.settings.variables import definition
 from console.units.effective import EffectiveUnit
-from console.units.words import Word
 
 
 @dataclass(frozen=True)
 class Edit:
     """What to change in one file. `already`: the value is as wanted, so there are no splices.
 
-    `before` is None where the setting was absent. The argv lists hold unquoted words, `$` and `%` as written.
-    `notes` are sentences for the person who reads the plan.
+    `before` is None where the setting was absent. The argv lists hold the engine's own words, through shells and
+    wrappers. `needs_reload`: systemd has to read its files again for it. `notes` are sentences for the person who reads
+    the plan.
     """
 
     path: str
@@ -35,6 +38,11 @@ class Edit:
     argv_after: tuple[str, ...]
     already: bool
     notes: tuple[str, ...] = ()
+    form: Form = "word"
+
+    @property
+    def needs_reload(self) -> bool:
+        return reloads(self.form)
 
 
 def plan_edit(
@@ -46,19 +54,25 @@ def plan_edit(
     to: str | int | float | bool,
     expect: str | int | float | bool | None = None,
     when_absent: Literal["error", "add"] = "error",
+    edit_source: bool = False,
 ) -> Edit:
     """The edit that gives a setting (or a flag, verbatim) the value `to`.
 
-    A value that means the same already is left alone, whatever `expect` says. Raises RefusedError for a value that
-    is not one plain word, SettingNotFoundError, SettingElsewhereError, UnexpectedValueError.
+    A value that means the same already is left alone, whatever `expect` says. `edit_source`: where a unit is generated
+    from a quadlet, that file is edited. Raises RefusedError for a value that is not one plain word,
+    SettingNotFoundError, SettingElsewhereError, UnexpectedValueError.
     """
-    what = sought(engine, setting=setting, flag=flag)
+    try:
+        what = sought(engine, setting=setting, flag=flag)
+    except RefusedError as error:
+        error.where = error.where or (unit.sources[0].path if unit.sources else unit.name)
+        raise
     for name in {what.name, *what.flags}:
         check_not_secret(name)
     after = as_text(to)
     check_value(what.name, after)
     check_sense(what.name, after, engine)
-    place = locate(unit, engine, what)
+    place = locate(unit, engine, what, edit_source=edit_source)
     if what.kind == "flag":
         return _switch(unit, what, place, after, when_absent)
     if what.setting is not None:
@@ -67,15 +81,15 @@ def plan_edit(
         except ValueError as error:
             raise RefusedError(f"{what.name}: {engine.name} cannot read {after!r}: {error}") from error
     wanted = None if expect is None else as_text(expect)
-    if isinstance(place, Absent):
-        if when_absent == "error":
-            raise _not_found(unit, what, place)
-        if wanted is not None:
-            raise UnexpectedValueError(
-                f"{what.name} is absent, expected {wanted}", where=f"{place.command.path}:{place.command.line}"
-            )
-        return _added(unit, what, place, [what.flags[0], after], after)
-    return _replaced(unit, engine, what, place, after, wanted)
+    if isinstance(place, Found):
+        return _replaced(unit, engine, what, place, after, wanted)
+    if when_absent == "error":
+        raise _not_found(unit, what, place)
+    if wanted is not None:
+        raise UnexpectedValueError(f"{what.name} is absent, expected {wanted}", where=f"{place.path}:{place.line}")
+    if place.variable:
+        return _variable_added(unit, what, place, after)
+    return _added(unit, what, place, [what.flags[0], after], after)
 
 
 def as_text(value: str | int | float | bool) -> str:
@@ -85,44 +99,55 @@ def as_text(value: str | int | float | bool) -> str:
 
 def _not_found(unit: EffectiveUnit, what: Sought, place: Absent) -> SettingNotFoundError:
     near = f"; it has {', '.join(place.nearest)}" if place.nearest else ""
-    spelled = what.name if what.name == what.flags[0] else f"{what.name} ({what.flags[0]})"
+    comments = "".join(f"; {note}" for note in place.notes if "comment" in note and "stands in" in note)
+    spelled = what.name if not what.flags or what.name == what.flags[0] else f"{what.name} ({what.flags[0]})"
+    there = f"ExecStart of {unit.name}" if place.form == "word" else place.path
+    taken = f", where ${place.variable} would be taken from the environment" if place.variable and what.flags else ""
     return SettingNotFoundError(
-        f"{spelled} is not in ExecStart of {unit.name}{near}",
-        where=f"{place.command.path}:{place.command.line}",
+        f"{spelled} is not in {there}{taken}{near}{comments}",
+        where=f"{place.path}:{place.line}",
         hint='when_absent = "add" appends it',
     )
 
 
 def _replaced(unit: EffectiveUnit, engine: Engine, what: Sought, place: Found, after: str, expect: str | None) -> Edit:
-    command, last = place.command, place.occurrence
-    word = command.words[last.value_index]
-    source = unit.source(command.path)
-    where = unit.where(command.path, word.start)
-    before = last.value
-    if before is None or (not last.is_joined and before.startswith("--")):
+    where = f"{place.path}:{place.line}"
+    before = place.value
+    if before is None or (not place.joined and before.startswith("--")):
         raise RefusedError(f"{what.flags[0]} has no value", where=where)
-    argv = tuple(command.argv)
-    line = source.text.line_at(word.start)
-    if what.same(engine, before, after):
-        return Edit(command.path, line, what.name, before, after, (), argv, argv, already=True, notes=place.notes)
+    argv = place.reading(unit)
+    if before and what.same(engine, before, after):
+        return Edit(
+            place.path, place.line, what.name, before, after, (), argv, argv, True, place.notes, form=place.form
+        )
     if expect is not None and not what.same(engine, before, expect):
-        raise UnexpectedValueError(f"{what.name} is {before}, expected {expect}", where=where)
+        raise UnexpectedValueError(f"{what.name} is {before or 'empty'}, expected {expect}", where=where)
     argv_after = list(argv)
-    argv_after[last.value_index] = word.octets[: last.skip].decode("utf-8", "backslashreplace") + after
-    for start, end in _spans(word, last):
-        splice = Splice(start=start, old=source.content[start:end], new=after.encode())
-        if _changes_only(unit, command, splice, argv_after):
+    if place.index < len(argv_after):
+        argv_after[place.index] = place.joined + after
+    else:  # an empty variable as a whole word leaves no word at all
+        argv_after.append(place.joined + after)
+    content = unit.content(place.path)
+    for span in place.spans:
+        splice = Splice(start=span.start, old=content[span.start : span.end], new=after.encode())
+        if changes_only(unit, place.path, (splice,), place.reading, tuple(argv_after)):
             return Edit(
-                command.path, line, what.name, before, after, (splice,), argv, tuple(argv_after), False, place.notes
+                place.path,
+                place.line,
+                what.name,
+                before,
+                after,
+                (splice,),
+                argv,
+                tuple(argv_after),
+                False,
+                place.notes,
+                form=place.form,
             )
-    raise RefusedError(f"the value of {what.flags[0]} cannot be replaced without touching more than it", where=where)
-
-
-def _spans(word: Word, occurrence: Occurrence) -> list[tuple[int, int]]:
-    """The bytes of the value to try in turn: without quotes around it, then with them."""
-    spans = word.spans[occurrence.skip :]
-    outer = (word.spans[occurrence.skip - 1][1] if occurrence.skip else word.start, word.end)
-    return [(spans[0][0], spans[-1][1]), outer] if spans else [outer]
+    raise RefusedError(
+        f"the value of {what.flags[0] if what.flags else what.name} cannot be replaced without touching more than it",
+        where=where,
+    )
 
 
 def _switch(
@@ -131,90 +156,94 @@ def _switch(
     """A flag without a value: it stands there or not; it can be added, not taken away."""
     if after not in ("true", "false"):
         raise RefusedError(f"{what.name} is true or false, not {after}")
-    command = place.command
-    argv = tuple(command.argv)
+    argv = place.reading(unit)
     if isinstance(place, Found):
-        word = command.words[place.occurrence.index]
         if after == "false":
             raise RefusedError(
                 f"{what.flags[0]} is on; taking a flag away is not an edit of a value",
-                where=unit.where(command.path, word.start),
+                where=f"{place.path}:{place.line}",
                 hint="remove it by hand",
             )
-        line = unit.source(command.path).text.line_at(word.start)
-        return Edit(command.path, line, what.name, "true", after, (), argv, argv, already=True, notes=place.notes)
+        return Edit(
+            place.path, place.line, what.name, "true", after, (), argv, argv, True, place.notes, form=place.form
+        )
     if after == "false":
-        return Edit(command.path, command.line, what.name, None, after, (), argv, argv, already=True)
+        return Edit(place.path, place.line, what.name, None, after, (), argv, argv, already=True, form=place.form)
     if when_absent == "error":
         raise _not_found(unit, what, place)
     return _added(unit, what, place, [what.flags[0]], after)
 
 
 def _added(unit: EffectiveUnit, what: Sought, place: Absent, words: list[str], after: str) -> Edit:
-    """The words at the end of the command, on a line of their own where the command is written so."""
-    command = place.command
-    source = unit.source(command.path)
-    index = _last_real_word(command)
-    anchor = command.words[index]
-    if len(words) == 2 and _joins(command):
+    """The words after the last of the command's own, on a line of their own where the command is written so."""
+    if place.anchor is None:
+        raise RefusedError(f"{words[0]} has no place where it could be added", where=f"{place.path}:{place.line}")
+    if len(words) == 2 and place.joins:
         words = ["=".join(words)]
-    new = _separator(unit, command, anchor)
-    splice = Splice(start=anchor.end, old=b"", new=new + " ".join(words).encode())
-    argv = tuple(command.argv)
-    argv_after = [*argv[: index + 1], *words, *argv[index + 1 :]]
-    if not _changes_only(unit, command, splice, argv_after):
-        where = unit.where(command.path, anchor.start)
-        raise RefusedError(f"{words[0]} cannot be added after {anchor.text} without touching more", where=where)
-    after_unit = unit.with_content(command.path, apply(source.content, [splice]))
-    line = after_unit.source(command.path).text.line_at(anchor.end + len(new))
-    return Edit(command.path, line, what.name, None, after, (splice,), argv, tuple(argv_after), False, place.notes)
-
-
-def _last_real_word(command: Command) -> int:
-    """The last word before what only looks like a comment, or before a backslash with a blank after it."""
-    for index, word in enumerate(command.words[1:], 1):
-        if word.octets == b"\\" or (word.bare and word.octets.startswith(b"#")):
-            return index - 1
-    return len(command.words) - 1
-
-
-def _joins(command: Command) -> bool:
-    """Whether the command writes its long flags as `--flag=value`."""
-    argv = command.argv
-    joined = any(word.startswith("--") and "=" in word for word in argv)
-    apart = any(
-        word.startswith("--") and "=" not in word and not following.startswith("-")
-        for word, following in pairwise(argv)
+    content = unit.content(place.path)
+    new = _separator(unit, place, place.anchor)
+    splice = Splice(start=place.anchor.end, old=b"", new=new + " ".join(words).encode())
+    argv = place.reading(unit)
+    index = place.anchor_index
+    argv_after = (*argv[: index + 1], *words, *argv[index + 1 :])
+    if not changes_only(unit, place.path, (splice,), place.reading, argv_after):
+        where = unit.where(place.path, place.anchor.start)
+        raise RefusedError(f"{words[0]} cannot be added there without touching more", where=where)
+    after_unit = unit.with_content(place.path, apply(content, [splice]))
+    line = after_unit.line(place.path, place.anchor.end + len(new))
+    return Edit(
+        place.path,
+        line,
+        what.name,
+        None,
+        after,
+        (splice,),
+        argv,
+        argv_after,
+        False,
+        place.notes,
+        form=place.form,
     )
-    return joined and not apart
 
 
-def _separator(unit: EffectiveUnit, command: Command, anchor: Word) -> bytes:
+def _separator(unit: EffectiveUnit, place: Absent, anchor: Origin) -> bytes:
     """A blank, or the continuation the lines of the command are written with."""
-    text = unit.source(command.path).text
-    number = text.line_at(anchor.start)
-    if number == text.line_at(command.program.start):
+    content = unit.content(place.path)
+    line_start = max(content.rfind(b"\n", 0, anchor.start), content.rfind(b"\r", 0, anchor.start)) + 1
+    if unit.line(place.path, anchor.start) <= place.first_line or line_start == 0:
         return b" "
-    content, ending = text.lines[number - 1].content, text.lines[number - 2].ending
-    return b" \\" + ending + content[: len(content) - len(content.lstrip(b" \t"))]
+    before = re.search(rb"\\(\r?\n|\r)\Z", content[:line_start])
+    if before is None:
+        return b" "
+    indent = re.match(rb"[ \t]*", content[line_start:])
+    return b" \\" + before[1] + (indent[0] if indent is not None else b"")
 
 
-def _changes_only(unit: EffectiveUnit, command: Command, splice: Splice, argv_after: list[str]) -> bool:
-    """Reads the unit again after the edit: exactly the intended words differ, in this command and nowhere else."""
-    source = unit.source(command.path)
-    try:
-        changed = unit.with_content(command.path, apply(source.content, [splice]))
-        found = only_command(changed)
-    except (RefusedError, ValueError):
-        return False
-    if found.argv != argv_after or found.prefixes != command.prefixes or found.program.octets != command.program.octets:
-        return False
-    before, after = source.text.statements, changed.source(command.path).text.statements
-    if len(before) != len(after):
-        raise InternalError(f"an edit of {command.path} changed how many lines systemd reads", where=command.path)
-    differing = [
-        one
-        for one, other in zip(before, after, strict=True)
-        if (one.kind, one.section, one.key, one.value.data) != (other.kind, other.section, other.key, other.value.data)
-    ]
-    return len(differing) == 1 and differing[0].key == "ExecStart"
+def _variable_added(unit: EffectiveUnit, what: Sought, place: Absent, after: str) -> Edit:
+    """A line `Environment=NAME=value` beside the unit's others, written as the last of them is."""
+    name = place.variable
+    lines = unit.assignments("Service", "Environment")
+    source = unit.source(lines[-1].path) if lines else unit.sources[0]
+    text = source.text
+    if lines:
+        last = text.lines[lines[-1].statement.last_line - 1]
+        quoted = '"' in lines[-1].statement.text
+    else:
+        header = next(each for each in text.statements if each.kind == "section" and each.section == "Service")
+        last, quoted = text.lines[header.last_line - 1], False
+    ending = last.ending or b"\n"
+    word = f'"{name}={after}"' if quoted else f"{name}={after}"
+    at = last.start + len(last.content) + len(last.ending)
+    new = (b"" if last.ending else ending) + f"Environment={word}".encode() + (ending if last.ending else b"")
+    splice = Splice(start=at, old=b"", new=new)
+    argv = place.reading(unit)
+
+    def read(changed: EffectiveUnit) -> tuple[str, ...]:
+        return (f"{name}={definition(changed, name).text}",)
+
+    if not changes_only(unit, source.path, (splice,), read, (f"{name}={after}",), added_lines=1):
+        raise RefusedError(f"{name} cannot be added to the unit without touching more", where=source.path)
+    line = last.number + 1
+    return Edit(
+        source.path, line, what.name, None, after, (splice,), argv, argv, False, place.notes, form="environment"
+    )

@@ -1,18 +1,18 @@
-"""The places a setting can live that we do not edit, each refused by name: file and line where it can."""
+"""The places we do not edit, each refused by name: file and line where it can."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from console.engines.base import Engine
+from console.engines.recognise import engine_of, engine_of_image
 from console.errors import SettingElsewhereError
+from console.settings.command_line import CommandLine
 from console.settings.flags import Occurrence, Sought, occurrences
-from console.settings.launch import Launch
+from console.settings.text import Doubt, Token
 from console.units.commands import Command
 from console.units.effective import EffectiveUnit
-from console.units.environment import EnvironmentFile, environment, environment_files, read_environment_file
 
 _GENERATED = re.compile(
     r"/run/systemd/(generator(\.early|\.late)?|transient)/|/nix/store/|\.(container|kube|pod|image)\Z"
@@ -20,55 +20,25 @@ _GENERATED = re.compile(
 _PACKAGED = re.compile(r"/(usr/)?lib/systemd/")
 # Where only packages write: a link out of /etc may lead to any place there.
 _PACKAGED_TARGET = re.compile(r"/usr/(?!local/)|/lib(32|64)?/|/gnu/store/|/snap/")
-# Options of engines that name a file with more options in it.
-_CONFIG_OPTIONS = ("--config", "--config-file", "--models-preset", "--preset")
 _HOLDS_OPTIONS = re.compile(r"(?i)args?$|opts?$|options?$|flags?$|extra|params?$")
-
-
-@dataclass(frozen=True)
-class Definition:
-    """What is known of a variable: its value, the place, and the environment files nobody read that may set it."""
-
-    name: str
-    value: str | None
-    where: str
-    unread: tuple[EnvironmentFile, ...]
-
-    @property
-    def place(self) -> str:
-        if self.value is not None and not self.unread:
-            return self.where
-        files = " or ".join(f"EnvironmentFile={each.name} ({each.where})" for each in self.unread)
-        return " or ".join(filter(None, (self.where, files))) or "no file we can see"
-
-
-def definition(unit: EffectiveUnit, name: str) -> Definition:
-    """Where a variable is set: environment files go before Environment=, later ones before earlier ones."""
-    value: str | None = None
-    where = ""
-    for variable in environment(unit):
-        if variable.name == name:
-            value, where = variable.value, variable.where
-    unread: list[EnvironmentFile] = []
-    for file in environment_files(unit):
-        if file.name not in unit.files:
-            unread.append(file)
-            continue
-        for variable in read_environment_file(file.name, unit.files[file.name]):
-            if variable.name == name:
-                value, where = variable.value, variable.where
-                unread.clear()
-    return Definition(name, value, where, tuple(unread))
 
 
 def refuse_file(unit: EffectiveUnit, path: str) -> None:
     """Raises for a file that something else writes: a generator, a package, a store."""
     fragment = unit.sources[0].path
     if unit.source_path and path == fragment and unit.source_path != path:
-        raise SettingElsewhereError(f"{path} is generated from {unit.source_path}", where=unit.source_path)
+        is_quadlet = unit.source_path.endswith(".container")
+        hint = 'when_generated = "source" edits that file' if is_quadlet else ""
+        raise SettingElsewhereError(f"{path} is generated from {unit.source_path}", where=unit.source_path, hint=hint)
     if _GENERATED.search(path):
         raise SettingElsewhereError(
             f"{path} is not a file to edit: it is generated, or the source of a generator", where=path
+        )
+    if path == fragment and any("LOCALE_ARCHIVE=" in each.value for each in unit.assignments("Service", "Environment")):
+        raise SettingElsewhereError(
+            f"{path} is written by NixOS, which sets LOCALE_ARCHIVE in every unit it makes",
+            where=path,
+            hint="change the option in configuration.nix and rebuild",
         )
     if _PACKAGED.match(path):
         raise SettingElsewhereError(
@@ -114,124 +84,109 @@ def _split(content: bytes) -> list[str]:
     return content.decode("utf-8", "replace").rstrip("\\ \t").split()
 
 
-def refuse_variables(unit: EffectiveUnit, command: Command, first: int, engine: Engine, what: Sought) -> None:
-    """Raises where the flag comes, or may come, out of a variable in the command line."""
-    for name, index in _variables(command, first):
-        found = definition(unit, name)
-        if found.value is not None and occurrences(found.value.split(), engine, what):
-            raise SettingElsewhereError(
-                f"{what.flags[0]} comes out of ${name}, set in {found.place}", where=found.where
-            )
-        if found.unread and _may_hold_options(command, index, name, engine):
-            raise SettingElsewhereError(
-                f"{what.flags[0]} may come out of ${name}, set in {found.place}", where=found.unread[-1].where
-            )
+def quadlet_of(unit: EffectiveUnit) -> str | None:
+    """The quadlet that the unit is made from, where we have it."""
+    for path in (unit.source_path, unit.sources[0].path if unit.sources else ""):
+        if path.endswith(".container"):
+            return path
+    return None
 
 
-def refuse_override(
-    unit: EffectiveUnit, command: Command, last: Occurrence, engine: Engine, what: Sought
-) -> tuple[str, ...]:
-    """Raises where a variable after the flag gives it again and so wins; notes where that cannot be seen."""
-    notes: list[str] = []
-    for name, index in _variables(command, last.value_index):
-        found = definition(unit, name)
-        if found.value is not None and occurrences(found.value.split(), engine, what):
-            raise SettingElsewhereError(
-                f"{what.flags[0]} in ExecStart is overridden by ${name}, set in {found.place}", where=found.where
-            )
-        if found.unread and _may_hold_options(command, index, name, engine):
-            notes.append(f"${name} stands after {what.flags[0]} and could override it; it is set in {found.place}")
-    return tuple(notes)
-
-
-def _variables(command: Command, after: int) -> Iterator[tuple[str, int]]:
-    for index in range(after + 1, len(command.words)):
-        for name in command.words[index].variables:
-            yield name, index
-
-
-def _may_hold_options(command: Command, index: int, name: str, engine: Engine) -> bool:
-    """Whether a variable nobody can read stands where options stand, and not where one option has its value."""
-    before = command.argv[index - 1]
-    if not before.startswith("-") or "=" in before or _HOLDS_OPTIONS.search(name):
-        return command.argv[index] in (f"${name}", f"${{{name}}}")
-    full = engine.resolve_flag(before)
-    return any(full in each.flags and each.kind == "flag" for each in engine.spellings.values())
-
-
-def refuse_value(unit: EffectiveUnit, command: Command, last: Occurrence, what: Sought) -> None:
-    """Raises where the value is not literal: a variable, or a specifier of systemd."""
-    word = command.words[last.value_index]
-    for name in word.variables:
-        found = definition(unit, name)
-        shown = f" (now {found.value})" if found.value is not None and not found.unread else ""
-        raise SettingElsewhereError(
-            f"the value of {what.flags[0]} is ${{{name}}}{shown}, set in {found.place}",
-            where=found.where or unit.where(command.path, word.start),
-        )
-    if not word.literal:
-        raise SettingElsewhereError(
-            f"the value of {what.flags[0]} is {word.text}, which systemd fills in",
-            where=unit.where(command.path, word.start),
-        )
-
-
-def refuse_launch(unit: EffectiveUnit, command: Command, launch: Launch, engine: Engine, what: Sought) -> None:
-    """Raises where ExecStart does not start the engine itself: a shell, a script, a container made elsewhere."""
-    if launch.kind == "engine":
+def refuse_other_engine(unit: EffectiveUnit, command: Command, line: CommandLine, engine: Engine) -> None:
+    """Raises where the command starts another engine than the inventory says; nothing told is no reason."""
+    texts = line.texts
+    program = texts[line.launch.image + 1 :] if line.launch.contained and line.first == line.launch.image else None
+    seen = engine_of(texts[line.first :] if program is None else program)
+    if seen is None and line.launch.contained:
+        seen = engine_of_image(texts[line.launch.image])
+    if seen is None or seen == engine.name:
         return
-    word = command.words[launch.place]
-    where = unit.where(command.path, word.start)
-    if launch.kind == "shell-string":
-        inside = occurrences(word.text.split(), engine, what)
-        verb = "stands" if inside else "would stand"
-        message = f"{what.flags[0]} {verb} inside the command line of a shell"
-        variable = re.search(r"\$\{?([A-Za-z_][A-Za-z0-9_]*)", inside[-1].value or "") if inside else None
-        if variable:
-            message += f", as ${variable[1]}, set in {definition(unit, variable[1]).place}"
-        raise SettingElsewhereError(message, where=where)
-    if launch.kind == "script":
-        place = _line_in_file(unit, word.text, engine, what) or word.text
-        raise SettingElsewhereError(f"ExecStart runs the script {word.text}, which starts the engine", where=place)
-    if launch.kind == "compose":
-        raise SettingElsewhereError("ExecStart runs a compose file, which holds the engine's options", where=where)
+    token = line.tokens[line.first]
     raise SettingElsewhereError(
-        "ExecStart starts a container that was made elsewhere, with its options in it", where=where
+        f"the command starts {seen}, not {engine.name}",
+        where=unit.where(token.path, token.start),
+        hint=f'engine = "{seen}" in hosts.toml, if that is what it is',
     )
 
 
-def _line_in_file(unit: EffectiveUnit, path: str, engine: Engine, what: Sought) -> str:
-    """`file:line` of the last line of a file we have that gives the flag; "" where none does."""
-    place = ""
-    for number, line in enumerate(unit.files.get(path, b"").splitlines(), 1):
-        if not line.lstrip().startswith(b"#") and occurrences(_split(line), engine, what):
-            place = f"{path}:{number}"
-    return place
+def refuse_container(unit: EffectiveUnit, command: Command) -> None:
+    """Raises for `docker start` and the like."""
+    raise SettingElsewhereError(
+        "ExecStart starts a container that was made elsewhere, with its options in it",
+        where=f"{command.path}:{command.line}",
+        hint="docker inspect says what it was made with; make it again with the new option",
+    )
 
 
-def refuse_config(unit: EffectiveUnit, command: Command, first: int, what: Sought) -> None:
-    """Raises where a file of options is given, which may hold the setting."""
-    argv = command.argv
-    for index in range(first + 1, len(argv)):
-        name, equals, value = argv[index].partition("=")
-        if name not in _CONFIG_OPTIONS:
-            continue
-        file = value if equals else argv[index + 1] if index + 1 < len(argv) else ""
+def refuse_doubtful(unit: EffectiveUnit, line: CommandLine, engine: Engine, what: Sought) -> None:
+    """Raises where a word that nobody can read for sure stands where options stand: it may hold the setting."""
+    for token, doubt in _doubtful(line, engine, line.first):
         raise SettingElsewhereError(
-            f"{what.flags[0]} is not in ExecStart, and {name} {file} may hold it",
-            where=file or unit.where(command.path, command.words[index].start),
+            f"{what.flags[0] if what.flags else what.name} may come out of {doubt.reason}",
+            where=doubt.where or unit.where(token.path, token.start),
         )
 
 
-def refuse_environment(unit: EffectiveUnit, command: Command, what: Sought) -> None:
-    """Raises where a variable of the engine's own gives the setting."""
-    for name in what.environment:
-        for word in command.words:
-            if word.text.startswith(f"{name}="):
-                where = unit.where(command.path, word.start)
-                raise SettingElsewhereError(f"{what.name} is set by the variable {name} in ExecStart", where=where)
-        found = definition(unit, name)
-        if found.value is not None:
+def refuse_override(
+    unit: EffectiveUnit, line: CommandLine, last: Occurrence, engine: Engine, what: Sought
+) -> tuple[str, ...]:
+    """Notes where a word after the flag could give it again and so win, and nobody can see whether it does."""
+    return tuple(
+        f"{doubt.reason}, stands after {what.flags[0]} and could override it"
+        for _, doubt in _doubtful(line, engine, last.value_index)
+    )
+
+
+def _doubtful(line: CommandLine, engine: Engine, after: int) -> Iterator[tuple[Token, Doubt]]:
+    texts = line.texts
+    for index in range(after + 1, len(line.tokens)):
+        token = line.tokens[index]
+        doubt = token.value.doubt
+        if doubt is None or doubt.default_of or len(token.value.octets) > 1:
+            continue
+        before = texts[index - 1]
+        name = re.search(r"\$\{?(\w+)", doubt.reason)
+        holds_options = bool(name and _HOLDS_OPTIONS.search(name[1]))
+        if not before.startswith("-") or "=" in before or holds_options or _takes_nothing(before, engine):
+            yield token, doubt
+
+
+def _takes_nothing(word: str, engine: Engine) -> bool:
+    full = engine.resolve_flag(word)
+    return any(full in each.flags and each.kind == "flag" for each in engine.spellings.values())
+
+
+def refuse_strangers(unit: EffectiveUnit, line: CommandLine, engine: Engine) -> None:
+    """Raises before a flag is added to a program that is not the engine, though it is called so."""
+    texts = line.texts[line.first :]
+    token = line.tokens[line.first]
+    where = unit.where(token.path, token.start)
+    if engine.name == "llamacpp":
+        if len(texts) > 1 and not texts[1].startswith("-") and not line.launch.contained:
             raise SettingElsewhereError(
-                f"{what.name} is set by the variable {name} in {found.place}", where=found.where
+                f"{texts[0]} is given {texts[1]!r}, which the engine takes for no option: it is a script of its own",
+                where=where,
             )
+        router = next((text for text in texts if text in ("--models-dir", "--models-preset", "--router")), None)
+        if router is not None:
+            message = f"with {router} it serves several models, each with options of its own"
+            raise SettingElsewhereError(message, where=where)
+    if line.launch.contained or engine_of(texts) is not None or _has_options(texts, engine):
+        return
+    raise SettingElsewhereError(f"{texts[0]} is not seen to be {engine.name}", where=where)
+
+
+def _has_options(texts: list[str], engine: Engine) -> bool:
+    return any(word.startswith("-") and engine.resolve_flag(word) for word in texts[1:])
+
+
+def commented(unit: EffectiveUnit, engine: Engine, what: Sought) -> Iterator[str]:
+    """`file:line` of comments in unit files and scripts that give the flag."""
+    if not what.flags:
+        return
+    texts = [(source.path, source.content) for source in unit.sources] + list(unit.files.items())
+    for path, content in texts:
+        for number, line in enumerate(content.splitlines(), 1):
+            bare = line.lstrip()
+            if bare.startswith(b"#") and occurrences(_split(bare.lstrip(b"# ")), engine, what):
+                yield f"{path}:{number}"

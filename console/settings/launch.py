@@ -17,6 +17,8 @@ class Launch:
     kind: LaunchKind
     first: int
     place: int = 0
+    contained: bool = False  # inside a container, whose environment is its own
+    image: int = 0  # index of the container's image
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,8 @@ _PREFIXES = {
     ),
     "stdbuf": _Prefix(frozenset({"-i", "-o", "-e"})),
     "nohup": _Prefix(),
+    "exec": _Prefix(frozenset({"-a"})),
+    "command": _Prefix(),
     "setsid": _Prefix(),
     "time": _Prefix(),
     "timeout": _Prefix(frozenset({"-k", "-s", "--kill-after", "--signal"}), positional=1),
@@ -151,5 +155,6 @@ def _container(words: Sequence[str], index: int, scripts: frozenset[str]) -> Lau
     first = at + 1 + inside.first
     if inside.kind == "engine":
         # The image's entry point takes the words, so they all count, from the image on.
-        return Launch("engine", min(at, len(words) - 1) if inside.first == 0 else first)
-    return Launch(inside.kind, first, at + 1 + inside.place)
+        begin = min(at, len(words) - 1) if inside.first == 0 else first
+        return Launch("engine", begin, contained=True, image=min(at, len(words) - 1))
+    return Launch(inside.kind, first, at + 1 + inside.place, contained=True, image=at)

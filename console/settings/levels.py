@@ -62,6 +62,7 @@ def compare(
     running: Level,
     serving: Level,
     pool_tokens: int | None = None,
+    slots: int = 1,
 ) -> Levels:
     """The levels of a setting (or a flag, verbatim), compared by meaning; what cannot be seen is left out.
 
@@ -74,14 +75,17 @@ def compare(
     for level_name, level in (("disk", disk), ("loaded", loaded), ("running", running), ("serving", serving)):
         if not level.is_seen:
             continue
-        if before is not None and not _agree(engine, what, before, level, is_serving=level_name == "serving"):
+        if before is not None and not _agree(engine, what, before, level, slots if level_name == "serving" else 0):
             first_difference = level_name
             break
         before = level
     return Levels(what.name, disk, loaded, running, serving, pool_tokens, first_difference is None, first_difference)
 
 
-def _agree(engine: Engine, what: Sought, one: Level, other: Level, *, is_serving: bool) -> bool:
+def _agree(engine: Engine, what: Sought, one: Level, other: Level, slots: int) -> bool:
+    """`slots` above 0: the other level is what the engine serves."""
     if one.value is None or other.value is None:
-        return is_serving or one.value == other.value
+        return slots > 0 or one.value == other.value
+    if slots and what.setting is not None and engine.agrees(what.setting, one.value, other.value, slots):
+        return True
     return what.same(engine, one.value, other.value)

@@ -5,12 +5,21 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping
+from dataclasses import replace
 
+from console.errors import SettingElsewhereError
 from console.schema.facts import Facts
+from console.settings.command_line import command_line, scripts_of
+from console.settings.launch import read_launch
+from console.settings.specifiers import specifiers
+from console.settings.variables import file_paths
 from console.units.effective import EffectiveUnit, UnitSource
 from console.units.environment import environment, environment_files, read_environment_file
 
 _BRACED = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+
+
+_OTHER_KINDS = ("environment", "wrapper", "options", "source")
 
 
 def unit_of(facts: Facts) -> EffectiveUnit:
@@ -21,14 +30,22 @@ def unit_of(facts: Facts) -> EffectiveUnit:
     by_path = {file.path: file for file in facts.files if not file.missing}
     ordered = [path for path in (facts.unit.fragment_path, *drop_ins(facts)) if path in by_path]
     others = {
-        file.path: file.content for file in facts.files if file.kind in ("environment", "wrapper") and not file.missing
+        path: file.content
+        for path, file in by_path.items()
+        if file.kind in _OTHER_KINDS and path not in ordered and not file.error
     }
-    return EffectiveUnit(
+    unit = EffectiveUnit(
         name=facts.unit.id,
         sources=tuple(UnitSource(path, by_path[path].content) for path in ordered),
         source_path=facts.unit.source_path,
         files=others,
+        missing=frozenset(file.path for file in facts.files if file.missing),
+        working_directory=facts.unit.working_directory.lstrip("!-"),
     )
+    # systemd shows the environment files in its own order, specifiers put in.
+    named = [each.name for each in environment_files(unit)]
+    shown = [each.rpartition(" (ignore_errors=")[0] for each in facts.unit.environment_files]
+    return replace(unit, resolved=dict(zip(named, shown, strict=True))) if len(named) == len(shown) else unit
 
 
 # Where a drop-in of the same name wins, first to last (systemd.unit(5)).
@@ -60,15 +77,15 @@ def environment_on_disk(unit: EffectiveUnit) -> dict[str, str]:
     """Environment= and the environment files, in systemd's order: files override (systemd.exec(5))."""
     variables = {variable.name: variable.value for variable in environment(unit)}
     for file in environment_files(unit):
-        content = unit.files.get(file.name)
-        if content is not None:
-            variables |= {variable.name: variable.value for variable in read_environment_file(file.name, content)}
+        for path in file_paths(unit, file) or ():
+            variables |= {each.name: each.value for each in read_environment_file(path, unit.files[path])}
     return variables
 
 
 def argv_on_disk(unit: EffectiveUnit, variables: Mapping[str, str]) -> list[str] | None:
-    """The words of the one command systemd would run; None where there is none, several, or one we cannot resolve.
+    """The words of the engine's command; None where there is none, several, or one we cannot resolve.
 
+    They are those of the one command systemd would run, or, where that is a shell or a wrapper, of the command in it.
     `$NAME` as a whole word is split at blanks, `${NAME}` is not, `$$` is a dollar sign (systemd.service(5)); after the
     `:` prefix they are ordinary characters.
     """
@@ -81,7 +98,15 @@ def argv_on_disk(unit: EffectiveUnit, variables: Mapping[str, str]) -> list[str]
         if specified is None:
             return None
         words.extend(_expand(specified, variables) if word.expands else [specified])
-    return words
+    if read_launch(words, scripts_of(unit)).kind not in ("shell-string", "script"):
+        return words
+    try:
+        inner = command_line(unit, commands[0], None, None)
+    except SettingElsewhereError:
+        return None
+    if any(token.value.doubt is not None for token in inner.tokens):
+        return None
+    return inner.texts
 
 
 def _expand(word: str, variables: Mapping[str, str]) -> list[str]:
@@ -101,14 +126,3 @@ def _split(value: str) -> list[str]:
         except ValueError:
             continue
     return value.split()
-
-
-def specifiers(word: str, unit_name: str) -> str | None:
-    """`word` with the specifiers that a unit's name decides; None where it has another one."""
-    if "%" not in word:
-        return word
-    stem = unit_name.removesuffix(".service")
-    prefix, _, instance = stem.partition("@")
-    known = {"%%": "%", "%n": unit_name, "%N": stem, "%p": prefix, "%i": instance, "%I": instance.replace("-", "/")}
-    result = re.sub(r"%.", lambda match: known.get(match[0], "\0"), word)
-    return None if "\0" in result else result

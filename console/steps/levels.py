@@ -3,32 +3,62 @@
 from __future__ import annotations
 
 from console.engines.base import Engine
+from console.errors import RefusedError
 from console.schema.events import LevelsRead
 from console.schema.facts import Facts
-from console.settings.flags import sought
-from console.settings.levels import Level, Levels, compare, level_of_loaded, level_of_words
-from console.settings.resolve import argv_on_disk, environment_on_disk, unit_of
+from console.settings.flags import Sought, sought
+from console.settings.levels import NOT_GIVEN, Level, Levels, compare, level_of_loaded, level_of_words
+from console.settings.locate import locate
+from console.settings.resolve import unit_of
+from console.settings.sites import Absent, Form
 
 
 def levels_of(facts: Facts, engine: Engine, setting: str) -> Levels:
     """disk · loaded · running · serving of one setting; what cannot be seen carries its reason."""
-    unit = unit_of(facts)
-    argv = argv_on_disk(unit, environment_on_disk(unit))
     what = sought(engine, flag=setting) if setting.startswith("-") else sought(engine, setting=setting)
-    unresolved = Level(None, "the command line cannot be resolved to words")
+    disk, form = _disk(facts, engine, what)
     return compare(
         engine,
         setting,
-        disk=unresolved if argv is None else level_of_words(argv, engine, what),
-        loaded=level_of_loaded(facts.unit.exec_start[0], engine, what)
-        if facts.unit.exec_start
-        else Level(None, "systemd has loaded no command"),
-        running=level_of_words(facts.process.argv, engine, what)
-        if facts.process.pid
-        else Level(None, facts.process.reason or "nothing runs"),
+        disk=disk,
+        loaded=_loaded(facts, engine, what, disk, form),
+        running=_running(facts, engine, what),
         serving=serving_level(facts, setting),
         pool_tokens=facts.serving.pool_tokens if facts.serving else None,
+        slots=facts.serving.slots if facts.serving else 1,
     )
+
+
+def _disk(facts: Facts, engine: Engine, what: Sought) -> tuple[Level, Form]:
+    """What the files say, and in which form, through wrappers and variables."""
+    try:
+        place = locate(unit_of(facts), engine, what, edit_source=True)
+    except RefusedError as error:
+        return Level(None, error.message), "word"
+    if isinstance(place, Absent):
+        return Level(None, NOT_GIVEN), place.form
+    value = "true" if what.kind == "flag" and place.value is None else place.value
+    return Level(value) if value else Level(None, "it has no value"), place.form
+
+
+def _loaded(facts: Facts, engine: Engine, what: Sought, disk: Level, form: Form) -> Level:
+    if not facts.unit.exec_start:
+        return Level(None, "systemd has loaded no command")
+    level = level_of_loaded(facts.unit.exec_start[0], engine, what)
+    if level.value is None and level.reason == NOT_GIVEN and form != "word" and disk.value is not None:
+        return Level(None, f"systemd reads it at the start ({form.replace('-', ' ')})")
+    return level
+
+
+def _running(facts: Facts, engine: Engine, what: Sought) -> Level:
+    if not facts.process.pid:
+        return Level(None, facts.process.reason or "nothing runs")
+    level = level_of_words(facts.process.argv, engine, what)
+    if level.value is None and level.reason == NOT_GIVEN:
+        own = facts.process.environment
+        given = next((own[name] for name in what.environment if name in own), "")
+        return Level(given) if given else level
+    return level
 
 
 def serving_level(facts: Facts, setting: str) -> Level:

@@ -121,7 +121,9 @@ class ServiceVerify(Step):
                             hint="the first level that differs is the diagnosis",
                         )
                     continue
-                if not same(io, level.setting, value.value, wanted):
+                slots = facts.serving.slots if facts.serving else 1
+                served = name == "serving" and io.engine.agrees(level.setting, wanted, value.value, slots)
+                if not served and not same(io, level.setting, value.value, wanted):
                     raise NotServedError(
                         f"{level.setting} is {wanted} in the unit and {value.value} {PLACES[name]}",
                         where=facts.target,
@@ -141,12 +143,13 @@ class ServiceVerify(Step):
     def _pool_holds(self, io: StepIO, serving: Serving, where: str) -> str:
         """Judge the KV pool against the window; returns what to add to the message."""
         context, pool = serving.context_length, serving.pool_tokens
+        shared = self._shared(io, serving, where)
         if pool is None or context is None:
-            return ", pool not seen"
+            return shared or ("" if serving.pool_follows_window else ", pool not seen")
         for finding in against_prediction(io, pool, where):
             io.emit(finding)
         if pool >= context:
-            return f", pool {pool}"
+            return shared or f", pool {pool}"
         served = serving.largest_request_tokens or largest(io.engine, serving, 0)
         sentence = (
             f"context_length {context} is accepted but cannot be served: the KV pool holds {pool} tokens, "
@@ -159,6 +162,21 @@ class ServiceVerify(Step):
                 hint="raise mem_fraction, lower the window, or accept it with --set require=start",
             )
         return f", pool {pool}: the largest request served is {served} tokens"
+
+    def _shared(self, io: StepIO, serving: Serving, where: str) -> str:
+        """Judge the window against the slots that share it; what to add to the message where they do."""
+        wanted, context = io.expected.get("context_length", ""), serving.context_length
+        if context is None or not wanted.isdigit() or context >= int(wanted):
+            return ""
+        sentence = (
+            f"context_length {wanted} is shared by {serving.slots} slots: the largest request served is "
+            f"{serving.largest_request_tokens or context}"
+        )
+        if self.require == "serve":
+            raise NotServedError(
+                sentence, where=where, hint="fewer slots, a larger window, or accept it with --set require=start"
+            )
+        return f", {sentence}"
 
     async def _generate(self, io: StepIO, facts: Facts, serving: Serving) -> None:
         old = io.old_limit_tokens

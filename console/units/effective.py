@@ -65,19 +65,25 @@ class Assignment:
 class EffectiveUnit:
     """A unit from its fragment and drop-ins, in the order systemd lists them (FragmentPath, DropInPaths).
 
-    `files` holds what else was read: path → content of environment files and wrappers. `source_path` is SourcePath,
-    the file a generator made the unit from.
+    `files` holds what else was read: path → content of environment files, wrappers and files of options; `missing`
+    what was looked for and is not there. `source_path` is SourcePath, the file a generator made the unit from.
+    `resolved` says what systemd made of a path with specifiers.
     """
 
     name: str
     sources: tuple[UnitSource, ...]
     source_path: str = ""
     files: Mapping[str, bytes] = field(default_factory=dict)
+    missing: frozenset[str] = frozenset()
+    resolved: Mapping[str, str] = field(default_factory=dict)
+    working_directory: str = ""
 
     def with_content(self, path: str, content: bytes) -> EffectiveUnit:
         """The unit as it would be with other bytes in one of its files. Raises KeyError for a file it does not have."""
         if path not in {source.path for source in self.sources}:
-            raise KeyError(path)
+            if path not in self.files:
+                raise KeyError(path)
+            return replace(self, files={**self.files, path: content})
         sources = tuple(UnitSource(path, content) if source.path == path else source for source in self.sources)
         return replace(self, sources=sources)
 
@@ -87,6 +93,10 @@ class EffectiveUnit:
             if source.path == path:
                 return source
         raise KeyError(path)
+
+    def content(self, path: str) -> bytes:
+        """The bytes of any file it has. Raises KeyError for one it does not have."""
+        return self.files[path] if path in self.files else self.source(path).content
 
     @cached_property
     def all_assignments(self) -> tuple[Assignment, ...]:
@@ -131,7 +141,14 @@ class EffectiveUnit:
 
     def where(self, path: str, offset: int) -> str:
         """`file:line` of a byte in one of the unit's files."""
-        return f"{path}:{self.source(path).text.line_at(offset)}"
+        return f"{path}:{self.line(path, offset)}"
+
+    def line(self, path: str, offset: int) -> int:
+        return (
+            self.content(path)[:offset].count(b"\n") + 1
+            if path in self.files
+            else self.source(path).text.line_at(offset)
+        )
 
     @property
     def service_type(self) -> str:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from console.units.effective import EffectiveUnit
-from console.units.text import BLANKS, UnitText
+from console.units.environment_file import read_environment
 from console.units.words import UnbalancedQuoteError, first_word
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -14,7 +14,11 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 @dataclass(frozen=True)
 class Variable:
-    """`NAME=value` and where it stands. `start`, `end`: the whole word in that file, quotes included."""
+    """`NAME=value` and where it stands. `start`, `end`: the whole word in that file, quotes included.
+
+    `spans[i]` is where byte i of the value (`octets`) stands; in an environment file `start` is where an empty one
+    would.
+    """
 
     name: str
     value: str
@@ -22,6 +26,8 @@ class Variable:
     line: int
     start: int = 0
     end: int = 0
+    octets: bytes = b""
+    spans: tuple[tuple[int, int], ...] = ()
 
     @property
     def where(self) -> str:
@@ -57,7 +63,10 @@ def environment(unit: EffectiveUnit) -> tuple[Variable, ...]:
                 break
             name, equals, content = word.text.partition("=")
             if equals and _NAME.fullmatch(name):
-                found.append(Variable(name, content, each.path, text.line_at(word.start), word.start, word.end))
+                skip = len(name) + 1
+                line = text.line_at(word.start)
+                value_of = (word.octets[skip:], word.spans[skip:])
+                found.append(Variable(name, content, each.path, line, word.start, word.end, *value_of))
     return tuple(found)
 
 
@@ -70,27 +79,20 @@ def environment_files(unit: EffectiveUnit) -> tuple[EnvironmentFile, ...]:
 
 
 def read_environment_file(path: str, content: bytes) -> tuple[Variable, ...]:
-    """The assignments of an environment file, one a line; quotes around a value are taken off.
-
-    Comment lines begin with # or ;, a backslash at the end of a line joins the next. An `export` stays in the name,
-    as systemd has it, so that such a line sets nothing.
-    """
-    found: list[Variable] = []
-    lines = iter(UnitText.parse(content).lines)
-    for line in lines:
-        if line.is_blank or line.is_comment:
-            continue
-        number, text, end = line.number, line.content, line.start + len(line.content)
-        while text.endswith(b"\\") and (following := next(lines, None)) is not None:
-            text, end = text[:-1] + following.content, following.start + len(following.content)
-        name, equals, value = text.decode("utf-8", "backslashreplace").partition("=")
-        if equals and _NAME.fullmatch(name.strip(BLANKS.decode())):
-            found.append(Variable(name.strip(), _unquoted(value.strip()), path, number, line.start, end))
-    return tuple(found)
-
-
-def _unquoted(value: str) -> str:
-    match = re.fullmatch(r"""(["'])(.*)\1""", value, re.DOTALL)
-    if not match:
-        return re.sub(r"\\(.)", r"\1", value)
-    return re.sub(r'\\(["\\`$])', r"\1", match[2]) if match[1] == '"' else match[2]
+    """The assignments of an environment file; a file that is not UTF-8 sets nothing."""
+    read = read_environment(content)
+    if not read.is_valid:
+        return ()
+    return tuple(
+        Variable(
+            each.name,
+            each.octets.decode("utf-8", "replace"),
+            path,
+            each.line,
+            each.at,
+            each.end,
+            each.octets,
+            each.spans,
+        )
+        for each in read.variables
+    )

@@ -30,13 +30,17 @@ NoticeKind = Literal[
 
 @dataclass(frozen=True)
 class Notice:
-    """Something the reader of the file would not expect. `is_fatal`: the unit does not load."""
+    """Something the reader of the file would not expect. `is_fatal`: the unit does not load.
+
+    `is_apart`: it says nothing of the command, which means what it means without it.
+    """
 
     kind: NoticeKind
     path: str
     line: int
     message: str
     is_fatal: bool = False
+    is_apart: bool = False
 
     @property
     def where(self) -> str:
@@ -191,7 +195,7 @@ def _values(unit: EffectiveUnit, source: UnitSource, *, is_fragment: bool) -> It
         line, key, value = each.first_line, each.key, each.text
         if key in ("User", "Group") and re.fullmatch(r"%[iI]", value) and "@" not in unit.name:
             message = f"{key}={value} is empty outside a template: the unit does not load"
-            yield Notice("not-loadable", source.path, line, message, is_fatal=is_fragment)
+            yield Notice("not-loadable", source.path, line, message, is_fatal=is_fragment, is_apart=True)
         if key == "WorkingDirectory" and value and not re.match(r"-?([/%]|~\Z)", value):
             fatal = is_fragment and not value.startswith("-")
             message = f"{key}={value} is no absolute path" + (": the unit does not load" if fatal else ": ignored")

@@ -6,9 +6,15 @@ import pytest
 
 from tests.cases.reading import table_lines
 from tests.cases.test_logs import JUDGED
+from tests.cases.test_units import JUDGED_UNITS
+from tests.cases.unit_cases import table
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    units = config.stash.get(JUDGED_UNITS, [])
+    if units and config.getoption("--cases", default=None):
+        terminalreporter.section("units")
+        terminalreporter.write_line(table(units))
     found = config.stash.get(JUDGED, [])
     if found and config.getoption("--cases", default=None):
         terminalreporter.section("logs")

@@ -18,7 +18,7 @@ from console.errors import (
 )
 from console.planning import policy
 from console.schema.change import RestartChange
-from console.schema.facts import LockState
+from console.schema.facts import LockState, SharedFile
 from console.schema.hosts import Service, Target
 from console.schema.plan import Activation, FileEdit, Plan
 from console.schema.runbook import Runbook
@@ -213,16 +213,26 @@ def edited(path: str) -> Plan:
 
 def test_such_a_file_is_not_edited() -> None:
     with pytest.raises(RefusedError, match="decides other units too") as caught:
-        policy.of_this_unit(edited(f"{SYSTEM}/chat@.service"))
+        policy.of_this_unit(edited(f"{SYSTEM}/chat@.service"), facts())
     assert "drop-in" in caught.value.hint
-    policy.of_this_unit(edited(FRAGMENT))
+    policy.of_this_unit(edited(FRAGMENT), facts())
 
 
 def test_such_a_file_is_not_edited_through_a_link_either() -> None:
     (edit,) = edited(FRAGMENT).edits
     linked = plan(edits=(edit.model_copy(update={"real_path": "/srv/units/chat@.service"}),))
     with pytest.raises(RefusedError, match=r"a link to /srv/units/chat@\.service\) decides other units too"):
-        policy.of_this_unit(linked)
+        policy.of_this_unit(linked, facts())
+
+
+def test_a_file_that_another_unit_names_is_not_edited() -> None:
+    path = "/etc/default/models"
+    shared = facts().model_copy(
+        update={"shared": (SharedFile(path=path, named_in="/etc/systemd/system/other.service"),)}
+    )
+    with pytest.raises(RefusedError, match=r"named by other units too: /etc/systemd/system/other\.service"):
+        policy.of_this_unit(edited(path), shared)
+    policy.of_this_unit(edited(FRAGMENT), shared)
 
 
 def test_every_refusal_says_what_to_do_next() -> None:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import assume, given, settings
@@ -15,75 +12,8 @@ from hypothesis import strategies as st
 from console import errors
 from console.engines.base import Engine
 from console.schema.splice import apply, compose
-from console.settings.edit import Edit, plan_edit
+from console.settings.edit import plan_edit
 from console.units.effective import EffectiveUnit, UnitSource
-
-FOLDER = Path(__file__).parent.parent / "cases/units"
-ROWS = [json.loads(line) for line in (FOLDER / "expected.jsonl").read_text().splitlines()]
-EDITED = [row for row in ROWS if "argv_after" in row]
-REFUSED = [row for row in ROWS if "error" in row]
-
-
-def unit_of(row: dict[str, Any]) -> EffectiveUnit:
-    path = row.get("path", f"/etc/systemd/system/{row['file']}")
-    sources = [UnitSource(path, (FOLDER / row["file"]).read_bytes())]
-    sources += [UnitSource(f"{path}.d/{name}", (FOLDER / name).read_bytes()) for name in row.get("dropins", ())]
-    files = {where: (FOLDER / name).read_bytes() for where, name in row.get("files", {}).items()}
-    return EffectiveUnit(row.get("unit", row["file"]), tuple(sources), row.get("source_path", ""), files)
-
-
-def edit(row: dict[str, Any], engine: Engine) -> Edit:
-    return plan_edit(
-        unit_of(row),
-        engine,
-        setting=row.get("setting"),
-        flag=row.get("flag"),
-        to=row["to"],
-        expect=row.get("expect"),
-        when_absent=row.get("when_absent", "error"),
-    )
-
-
-@pytest.mark.parametrize("row", EDITED, ids=lambda row: str(row["file"]))
-def test_the_words_that_are_meant_differ_and_no_other(row: dict[str, Any], engines: Mapping[str, Engine]) -> None:
-    found = edit(row, engines[row["engine"]])
-    assert (Path(found.path).name, found.line, found.before) == (row["edited"], row["line"], row["before"])
-    assert list(found.argv_before) == row["argv_before"]
-    assert list(found.argv_after) == row["argv_after"]
-    content = (FOLDER / row["edited"]).read_bytes()
-    changed = unit_of(row).with_content(found.path, apply(content, found.splices))
-    assert changed.commands()[0].argv == row["argv_after"]
-    if row["kind"] == "ALREADY":
-        assert found.already
-        assert found.splices == ()
-    else:
-        (splice,) = found.splices
-        assert (splice.old.decode(), splice.new.decode()) == (row["old"], row["new"])
-
-
-@pytest.mark.parametrize("row", EDITED, ids=lambda row: str(row["file"]))
-def test_the_second_time_there_is_nothing_to_do(row: dict[str, Any], engines: Mapping[str, Engine]) -> None:
-    engine = engines[row["engine"]]
-    first = edit(row, engine)
-    after = unit_of(row).with_content(first.path, apply((FOLDER / row["edited"]).read_bytes(), first.splices))
-    again = plan_edit(after, engine, setting=row.get("setting"), flag=row.get("flag"), to=row["to"], expect="1")
-    assert again.already
-    assert again.splices == ()
-
-
-@pytest.mark.parametrize("row", REFUSED, ids=lambda row: str(row["file"]))
-def test_a_refusal_names_the_place(row: dict[str, Any], engines: Mapping[str, Engine]) -> None:
-    with pytest.raises(getattr(errors, row["error"])) as caught:
-        edit(row | {"when_absent": "add"}, engines[row["engine"]])
-    assert row["says"] in caught.value.message
-    if "where" in row:
-        assert caught.value.where == row["where"]
-
-
-def test_every_case_file_is_used() -> None:
-    used = {name for row in ROWS for name in (row["file"], *row.get("dropins", ()), *row.get("files", {}).values())}
-    assert used == {path.name for path in FOLDER.iterdir()} - {"expected.jsonl", "parser_cases.jsonl"}
-    assert len(ROWS) >= 40
 
 
 def unit_with(arguments: str) -> EffectiveUnit:

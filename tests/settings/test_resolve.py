@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from console.schema.facts import UnitFile
-from console.settings.resolve import argv_on_disk, drop_ins, environment_on_disk, specifiers, unit_of
+from console.settings.resolve import argv_on_disk, drop_ins, environment_on_disk, unit_of
+from console.settings.specifiers import specifiers
 from tests.fakes import DROPIN, FRAGMENT, UNIT, effective, facts, unit_file
 
 FILE = "/etc/default/chat"

@@ -40,9 +40,16 @@ def test_what_cannot_be_seen_says_why() -> None:
     assert event.pool_tokens is None
 
 
-def test_a_command_line_that_cannot_be_resolved() -> None:
+def test_what_only_systemd_can_fill_in_elsewhere_does_not_hide_the_value() -> None:
     levels = levels_of(facts(UNIT.replace("/models/chat-70b", "%h/chat")), SGLANG, "context_length")
-    assert levels.disk.reason == "the command line cannot be resolved to words"
+    assert levels.disk.value == "32768"
+
+
+def test_a_value_that_only_a_shell_could_compute_says_so() -> None:
+    command = "exec python3 -m sglang.launch_server --context-length $(cat /etc/window)"
+    levels = levels_of(facts(f"[Service]\nExecStart=/bin/bash -c '{command}'\n"), SGLANG, "context_length")
+    assert levels.disk.value is None
+    assert "only the shell can compute" in levels.disk.reason
 
 
 def test_the_window_served_is_the_one_in_effect_not_the_flag() -> None:

@@ -2,6 +2,7 @@
 # look_facts.sh UNIT PORT STATE_FOLDER RUNTIME_FOLDER WHAT [FLAG...]
 # Everything a plan needs of one unit; WHAT = again: only what may have changed since, the unit, its files and process.
 # FLAGs are options of the engine whose values are paths.
+shared_files=
 unit=$1 port=$2 state_folder=$3 runtime_folder=$4 what=$5
 shift 5
 path_flags=" $* "
@@ -82,51 +83,96 @@ while IFS= read -r line; do
       set +f
       for match in $path; do
         describe_file environment "$match"
+        shared_files="$shared_files $match"
       done
       set -f
       ;;
-    *) describe_file environment "$path" ;;
+    *)
+      describe_file environment "$path"
+      shared_files="$shared_files $path"
+      ;;
   esac
 done <<LIST
 $(unit_properties EnvironmentFiles)
 LIST
-# A wrapper is the command itself where that is a script, or the script a shell is given.
+# A wrapper is the command itself where that is a script, or a shell script among its words; some options name a file
+# with more options in it.
+described=' '
+describe_once() {
+  case $described in
+    *" $2 "*) return 0 ;;
+  esac
+  described="$described$2 "
+  shared_files="$shared_files $2"
+  if [ "$(stat -L -c %s -- "$2" 2>/dev/null || echo 0)" -le 262144 ]; then
+    describe_file "$1" "$2"
+  fi
+}
+in_folder() {
+  case $1 in
+    /*) printf '%s' "$1" ;;
+    *) printf '%s' "$working_folder/$1" ;;
+  esac
+}
 while IFS= read -r line; do
   # shellcheck disable=SC2086 # words, as systemd shows them
   set -- $line
-  wrapper=
-  case ${1##*/} in
-    '') continue ;;
-    sh | bash | dash | zsh | ksh)
-      shift
-      while [ $# -gt 0 ]; do
-        case $1 in
-          -*c*) break ;;
-          -*) shift ;;
-          *)
-            wrapper=$1
-            break
-            ;;
-        esac
-      done
-      ;;
-    *)
-      if [ "$(head -c 2 -- "$1" 2>/dev/null | tr -d '\000')" = '#!' ]; then
-        wrapper=$1
+  is_first=yes
+  flag=
+  composes=
+  for word in "$@"; do
+    case $word in
+      compose | docker-compose | podman-compose | */docker-compose | */podman-compose) composes=yes ;;
+      --config=* | --config-file=* | --models-preset=* | --file=*) describe_once options "$(in_folder "${word#*=}")" ;;
+    esac
+    case $flag in
+      --config | --config-file | --models-preset | --preset) describe_once options "$(in_folder "$word")" ;;
+      -f | --file)
+        if [ -n "$composes" ]; then
+          describe_once options "$(in_folder "$word")"
+          composes=named
+        fi
+        ;;
+    esac
+    case $word in
+      /* | *.sh)
+        script=$(in_folder "$word")
+        if [ -f "$script" ]; then
+          shebang=$(head -c 64 -- "$script" 2>/dev/null | head -n 1 | tr -d '\000')
+          case $is_first$shebang in
+            'yes#!'* | '#!'*sh | '#!'*sh' '*) describe_once wrapper "$script" ;;
+          esac
+        fi
+        ;;
+    esac
+    is_first=
+    flag=$word
+  done
+  if [ "$composes" = yes ]; then
+    for name in compose.yaml compose.yml docker-compose.yml docker-compose.yaml; do
+      if [ -e "$working_folder/$name" ]; then
+        describe_once options "$working_folder/$name"
+        break
       fi
-      ;;
-  esac
-  case $wrapper in
-    '') continue ;;
-    /*) ;;
-    *) wrapper=$working_folder/$wrapper ;;
-  esac
-  if [ "$(stat -L -c %s -- "$wrapper" 2>/dev/null || echo 0)" -le 262144 ]; then
-    describe_file wrapper "$wrapper"
+    done
   fi
 done <<LIST
 $loaded_argv
 LIST
+
+# Who else names a file that is not a unit's own.
+section sharing
+for path in $shared_files; do
+  set +f
+  grep -lsF -- "$path" /etc/systemd/system/*.service /etc/systemd/system/*.service.d/*.conf /run/systemd/system/*.service |
+    while IFS= read -r other; do
+      case $other in
+        "$fragment" | "${fragment%/*}/$unit.d/"*) ;;
+        *) printf '%s\t%s\n' "$path" "$other" ;;
+      esac
+    done
+  set -f
+done
 
 section room
 # Where a folder does not exist yet, its nearest parent tells the room.

@@ -1,0 +1,2 @@
+#!/bin/bash
+exec /opt/sglang/venv/bin/python3 -m sglang.launch_server --model-path /srv/models/m "$@"

@@ -1,0 +1,4 @@
+#!/bin/bash
+CTX=16384
+CTX=32768
+exec /opt/sglang/venv/bin/python3 -m sglang.launch_server --model-path /srv/models/m --context-length "$CTX"
