@@ -48,6 +48,8 @@ def build(verb: str | None) -> argparse.ArgumentParser:
         metavar="FILE",
         help="inventory (default: $CONSOLE_HOSTS, ./hosts.toml, $XDG_CONFIG_HOME/console/hosts.toml)",
     )
+    if verb is None:
+        importlib.import_module("console.cli.terminal").add(parser)
     commands = parser.add_subparsers(dest="verb", metavar="COMMAND", title="commands")
     for name, (module, text) in VERBS.items():
         command = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".", allow_abbrev=False)

@@ -11,10 +11,21 @@ from console.cli.output import Output
 from console.errors import UsageError
 
 
+def add(parser: argparse.ArgumentParser) -> None:
+    """What only the terminal UI understands; before or without a command."""
+    group = parser.add_argument_group("terminal UI")
+    group.add_argument("--ascii", action="store_true", default=None, help="draw with ASCII only")
+    group.add_argument("--no-mouse", action="store_true", help="leave the mouse to the terminal")
+    group.add_argument("--theme", choices=["dark", "light", "terminal"], help="terminal: its own 16 colours")
+
+
 def run(arguments: argparse.Namespace, output: Output) -> int:
     if not (sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()) or os.environ.get("TERM") == "dumb":
         raise UsageError("the terminal UI needs a terminal", hint="console --help names the commands that do not")
     path = inventory_path(arguments)
+    from console.cli.main import VERBS
     from console.tui.app import run_app
 
-    return run_app(path, output.redactor)
+    chosen = {"ascii": arguments.ascii, "mouse": False if arguments.no_mouse else None, "theme": arguments.theme}
+    verbs = {verb: text for verb, (_, text) in VERBS.items()}
+    return run_app(path, output.redactor, verbs=verbs, chosen=chosen)

@@ -102,6 +102,7 @@ def serving(replies: Mapping[str, Reply], largest_request: LargestRequest) -> Se
         reserved_tokens=reserved,
         running_requests=summed(loads, "num_running_reqs"),
         queued_requests=summed(loads, "num_waiting_reqs"),
+        generation_tok_s=_rate(loads, "gen_throughput") or _rate(inner, "last_gen_throughput"),
         settings={
             setting: as_reported(info[key])
             for setting, key in _REPORTED.items()
@@ -109,6 +110,11 @@ def serving(replies: Mapping[str, Reply], largest_request: LargestRequest) -> Se
         },
         refused=any(reply.status in (401, 403) for reply in replies.values()),
     )
+
+
+def _rate(items: list[dict[str, Any]], key: str) -> float | None:
+    values = [float(item[key]) for item in items if isinstance(item.get(key), int | float)]
+    return sum(values) if values else None
 
 
 def _reserved(info: Mapping[str, Any]) -> int:

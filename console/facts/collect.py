@@ -69,7 +69,7 @@ async def collect(reader: Reader, engine: Engine, *, patience_s: float = 0.0, as
         parse_journal(sections["journal_tail"], reader.redactor, engine).lines if "journal_tail" in sections else head
     )
     serving, reason = (
-        await _serving(reader, engine, unit, process, patience_s) if ask_engine else (None, "it was not asked")
+        await ask_serving(reader, engine, unit, process, patience_s) if ask_engine else (None, "it was not asked")
     )
     host = parse_host(sections)
     # A simulated host's journal keeps wall time; everything else of it is measured as if it ran at its own speed.
@@ -97,8 +97,8 @@ async def collect(reader: Reader, engine: Engine, *, patience_s: float = 0.0, as
     return facts.model_copy(update={"models": models})
 
 
-async def _serving(
-    reader: Reader, engine: Engine, unit: UnitState, process: Process, patience_s: float
+async def ask_serving(
+    reader: Reader, engine: Engine, unit: UnitState, process: Process, patience_s: float = 0.0
 ) -> tuple[Serving | None, str]:
     """What the engine says, or why it was not asked."""
     if unit.active_state != "active":

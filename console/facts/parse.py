@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import get_args
 
 from console.remote.ledger import parse_entries
@@ -104,6 +104,17 @@ def _gpu(line: str) -> Gpu | None:
         memory_used_mib=int(fields[3]) if fields[3].isdigit() else 0,
         driver=one_line(fields[4], 40),
         uuid=one_line(fields[5], 80),
+    )
+
+
+def with_load(gpus: Sequence[Gpu], section: bytes) -> tuple[Gpu, ...]:
+    """The GPUs with how busy each is, where as many answers came as there are GPUs."""
+    said = [line.strip() for line in decode(section).splitlines() if line.strip()]
+    if len(said) != len(gpus):
+        return tuple(gpus)
+    return tuple(
+        gpu.model_copy(update={"load_percent": int(text)}) if text.isdigit() else gpu
+        for gpu, text in zip(gpus, said, strict=True)
     )
 
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from console.clock import SystemClock
 from console.engines.registry import engine_named
 from console.errors import ConsoleError
 from console.facts.collect import collect
+from console.facts.glance import glance, unprivileged
+from console.facts.watch import Watch, watch_once
 from console.planning import policy
 from console.planning.decide import decide
 from console.planning.plan import make_plan
-from console.remote.session import connect_reader
+from console.remote.session import Reader, connect_reader
 from console.remote.ssh import Connections
 from console.results.queries.decode_law import decode_law
 from console.schema.capacity import DecodeLaw
@@ -43,6 +45,7 @@ class Looking:
     redactor: Redactor
     environment: Mapping[str, str]
     results_path: Path | None = None  # where sweeps are on record
+    readers: dict[str, Reader] = field(default_factory=dict)  # of glances, kept open
 
     async def facts(self, target: Target) -> Facts:
         """The facts of a target, over a connection of their own. Raises ConnectError; UsageError without its key."""
@@ -64,6 +67,48 @@ class Looking:
         if self.results_path is None:
             return None
         return await asyncio.to_thread(decode_law, self.results_path, target.name, environment=self.environment)
+
+    async def glance(self, target: Target, before: Facts | None = None) -> Facts:
+        """What moves on a target, without sudo, over a connection that stays open. Raises as `facts` does."""
+        reader = await self._kept(target)
+        try:
+            return await glance(reader, engine_named(target.service.engine), before)
+        except ConsoleError:
+            await self._drop(target)
+            raise
+
+    async def journal(self, target: Target, cursor: str = "") -> Watch:
+        """The lines of the unit's journal since `cursor`, without sudo. Raises as `facts` does."""
+        reader = await self._kept(target)
+        try:
+            return await watch_once(
+                reader, engine_named(target.service.engine), target.service.port, cursor, gpus=False
+            )
+        except ConsoleError:
+            await self._drop(target)
+            raise
+
+    async def aclose(self) -> None:
+        for reader in self.readers.values():
+            await reader.aclose()
+        self.readers.clear()
+
+    async def _kept(self, target: Target) -> Reader:
+        if target.name not in self.readers:
+            policy.keys([target], self.environment)
+            self.readers[target.name] = await connect_reader(
+                unprivileged(target),
+                redactor=self.redactor,
+                clock=SystemClock(speed=target.host.speed),
+                environment=self.environment,
+                connections=self.connections,
+            )
+        return self.readers[target.name]
+
+    async def _drop(self, target: Target) -> None:
+        reader = self.readers.pop(target.name, None)
+        if reader is not None:
+            await reader.aclose()
 
     async def preview(
         self, runbook: Runbook, target: Target, variables: Mapping[str, Value], *, accept_pending: bool = False

@@ -79,6 +79,7 @@ class Gpu(Read):
     memory_used_mib: int
     driver: str = ""
     uuid: str = ""
+    load_percent: int | None = None  # asked for by a glance only
 
 
 class HostState(Read):

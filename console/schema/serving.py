@@ -20,5 +20,6 @@ class Serving:
     queued_requests: int | None = None
     pool_follows_window: bool = False  # it makes the pool as large as the window it is given
     slots: int = 1  # requests that share the window it was given; `context_length` is what one of them gets
+    generation_tok_s: float | None = None  # of all streams, as last counted; it stays when they have ended
     settings: Mapping[str, str] = field(default_factory=dict)  # engine-neutral name → text, as reported
     refused: bool = False  # 401 or 403: the key is missing or wrong

@@ -1,185 +1,124 @@
-"""The fleet: every target of the inventory with its unit and the four levels of its window."""
+"""The fleet: every target of the inventory, what is wrong first, with the four levels of its window."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import ClassVar
 
 from textual.binding import BindingType
-from textual.containers import VerticalScroll
-from textual.widget import Widget
-from textual.widgets import DataTable, Static
 
-from console.errors import ConsoleError, InternalError
-from console.runs.listing import RunSummary
 from console.schema.hosts import Target
 from console.tui import targets
-from console.tui.actions import bindings
-from console.tui.frame import FrameScreen
+from console.tui.actions import Situation
+from console.tui.keys import bindings
+from console.tui.listing import ListingScreen
 from console.tui.runbooks import RunbooksScreen
-from console.tui.runs import RunsScreen
 from console.tui.session import Seen
+from console.tui.shell import ssh_words
+from console.tui.table import Row
+from console.tui.target import TargetScreen
 
-FIXED_WIDTHS = {"": 2, "UNIT": 12, "DISK": 7, "LOADED": 7, "RUNNING": 8, "SERVING": 8, "POOL": 9, "AGE": 6}
-# What was read so short ago is not read again for coming back from another screen.
-FRESH_S = 5.0
-GAPS = len(targets.HEAD)  # one blank before each column
+# Columns from which the title says more.
+MIDDLING, WIDE = 70, 110
 
 
-class FleetScreen(FrameScreen):
-    """Where everything begins, and where Esc leads back to."""
+class FleetScreen(ListingScreen):
+    """Where everything begins."""
 
     NAME: ClassVar[str] = "fleet"
+    MODE: ClassVar[str] = "fleet"
     BINDINGS: ClassVar[list[BindingType]] = bindings("fleet")
-
-    def body(self) -> Iterable[Widget]:
-        yield DataTable[object](id="fleet", cursor_type="row", cell_padding=0)
-        with VerticalScroll(id="detail", can_focus=False):
-            yield Static(id="facts")
+    COLUMNS = targets.COLUMNS
 
     def on_mount(self) -> None:
         super().on_mount()
-        table = self.query_one("#fleet", DataTable)
-        for name in targets.HEAD:
-            table.add_column(self.cell(name), key=name, width=self._width(name))
-        for target in self._targets():
-            table.add_row(*(self.cell(text) for text in self._row(target)), key=target.name)
-        self.set_interval(1.0, self._tick)
-        self.action_refresh()
-        self.run_worker(self._begin(), group="begin", exit_on_error=False)
+        self.set_interval(1.0, self.show_rows)
+        self.set_interval(0.1, self._when_looked)
 
-    async def _begin(self) -> None:
-        """With a run of mine that goes on, or that waits for somebody, start there."""
-        found = await asyncio.to_thread(self.session.runs)
-        self._say_runs(found)
-        waits = any(summary.alive or summary.open or summary.needs_recover for summary in found)
-        if waits and self.is_current:
-            self.app.push_screen(RunsScreen(self.session, only_open=True))
+    _shown_at = -1
 
-    def on_screen_resume(self) -> None:
-        """Back from somewhere: what was read before a run is not how it is after it."""
-        if self._runs:
-            self._read(older_than_s=FRESH_S)
+    def _when_looked(self) -> None:
+        """Ten times a second at most, however many targets answer at once."""
+        if self._shown_at != self.console_app.looked_at:
+            self._shown_at = self.console_app.looked_at
+            self.show_rows()
 
-    def on_resize(self) -> None:
-        super().on_resize()
-        table = self.query_one("#fleet", DataTable)
-        for column in table.columns.values():
-            if column.key.value == "TARGET":
-                column.width = self._width("TARGET")
-        table.refresh(layout=True)
-        self._show_detail()
+    def rows(self) -> list[Row]:
+        now = self.session.clock.monotonic()
+        newest = {name: summary for summary in reversed(self.session.found_runs) for name in summary.targets}
+        verified = self.console_app.verified
+        return [
+            targets.fleet_row(target, self.seen(target.name), now, newest, verified)
+            for target in self.session.inventory.targets()
+        ]
 
-    def on_data_table_row_highlighted(self, _event: DataTable.RowHighlighted) -> None:
-        self._show_detail()
+    def heading(self, shown: int) -> tuple[str, str]:
+        found = self.session.found_runs
+        alive = sum(1 for summary in found if summary.alive)
+        waiting = sum(1 for summary in found if not summary.alive and (summary.open or summary.needs_recover))
+        poller, width = self.console_app.poller, self.app.size.width
+        runs = f"; runs: {alive} going on, {waiting} open" if width >= MIDDLING else ""
+        cost = poller.cost() if width >= WIDE else f"every {poller.every_s:g} s, no sudo" if width >= MIDDLING else ""
+        return f"Fleet {targets.counts(self.all_rows)}{runs}", cost
 
-    def on_data_table_row_selected(self, _event: DataTable.RowSelected) -> None:
-        self.action_open()
+    def about(self, key: str) -> str:
+        target = self.session.target(key)
+        if target is None:
+            return "no target in the inventory: console hosts add HOST/SERVICE"
+        return targets.detail(target, self.seen(key), self.session.clock.monotonic(), self.room)
+
+    def seen(self, name: str) -> Seen:
+        return self.session.seen.get(name, Seen())
+
+    def situation(self) -> Situation:
+        return replace(super().situation(), target=self.chosen)
+
+    def same_command(self) -> str:
+        return f"console facts {self.chosen}".strip()
+
+    def chosen_target(self) -> Target | None:
+        """The target under the cursor, by its key: rows may move."""
+        return self.session.target(self.chosen)
+
+    def chosen_targets(self) -> list[Target]:
+        """The marked ones, else the one under the cursor."""
+        names = self.marked or [self.chosen]
+        return [target for name in names if (target := self.session.target(name)) is not None]
 
     # -- what can be done here --------------------------------------------------------------------------------------
 
     def action_open(self) -> None:
-        target = self.chosen()
+        self._open("Status")
+
+    def action_journal(self) -> None:
+        self._open("Log")
+
+    def action_drift(self) -> None:
+        self._open("Drift")
+
+    def _open(self, tab: str) -> None:
+        target = self.chosen_target()
         if target is not None:
-            self.app.push_screen(RunbooksScreen(self.session, target))
+            self.app.push_screen(TargetScreen(self.session, target, tab))
 
-    def action_refresh(self) -> None:
-        self._read()
+    def action_runbook(self) -> None:
+        self.app.push_screen(RunbooksScreen(self.session, self.chosen_targets()))
 
-    def _read(self, older_than_s: float = 0.0) -> None:
-        now = self.session.clock.monotonic()
-        for target in self._targets():
-            seen = self._seen(target)
-            if not seen.reading and now - seen.at >= older_than_s:
-                self.run_worker(self._look(target), group=f"look {target.name}", exit_on_error=False)
-        self.run_worker(self._count_runs(), group="runs", exclusive=True, exit_on_error=False)
-
-    def action_runs(self) -> None:
-        self.app.push_screen(RunsScreen(self.session))
-
-    # -- reading ----------------------------------------------------------------------------------------------------
-
-    async def _look(self, target: Target) -> None:
-        before = self._seen(target)
-        self._keep(target, replace(before, reading=True))
-        try:
-            facts = await self.session.looks.facts(target)
-        except ConsoleError as error:
-            self._keep(target, replace(before, error=error, reading=False))
-        except asyncio.CancelledError:
-            self.session.seen[target.name] = before
-            raise
-        except Exception as error:  # noqa: BLE001 - one target's trouble must not end the screen for the others
-            wrong = InternalError(f"{type(error).__name__}: {error}", where=target.name)
-            self._keep(target, replace(before, error=wrong, reading=False))
-        else:
-            self._keep(target, Seen(facts=facts, at=self.session.clock.monotonic()))
-
-    def _keep(self, target: Target, seen: Seen) -> None:
-        self.session.seen[target.name] = seen
-        self._show_row(target)
-        if self.chosen() == target:
-            self._show_detail()
-
-    async def _count_runs(self) -> None:
-        self._say_runs(await asyncio.to_thread(self.session.runs))
-
-    def _say_runs(self, found: list[RunSummary]) -> None:
-        alive = sum(1 for summary in found if summary.alive)
-        waiting = sum(1 for summary in found if not summary.alive and (summary.open or summary.needs_recover))
-        self._runs = f"runs: {alive} going on, {waiting} open"
-        self._tick()
-
-    # -- showing ----------------------------------------------------------------------------------------------------
-
-    _runs = ""
-
-    def chosen(self) -> Target | None:
-        """The target under the cursor, by its key: rows may move."""
-        table = self.query_one("#fleet", DataTable)
-        if not table.row_count:
-            return None
-        key = table.coordinate_to_cell_key(table.cursor_coordinate).row_key.value
-        return next((target for target in self._targets() if target.name == key), None)
-
-    def _targets(self) -> list[Target]:
-        return self.session.inventory.targets()
-
-    def _seen(self, target: Target) -> Seen:
-        return self.session.seen.get(target.name, Seen())
-
-    def _row(self, target: Target) -> tuple[str, ...]:
-        return targets.row(target, self._seen(target), self.session.clock.monotonic())
-
-    def _show_row(self, target: Target) -> None:
-        """Only cells whose text changed: a repaint costs bytes on a slow line."""
-        table = self.query_one("#fleet", DataTable)
-        for name, text in zip(targets.HEAD, self._row(target), strict=True):
-            cell = self.cell(text)
-            if table.get_cell(target.name, name) != cell:
-                table.update_cell(target.name, name, cell)
-
-    def _tick(self) -> None:
-        if not self.is_mounted:
-            return
-        rows = []
-        for target in self._targets():
-            self._show_row(target)
-            rows.append(self._row(target))
-        where = str(self.session.inventory.path or "inventory")
-        self.show_title(f"Fleet   {targets.counts(rows)}; {self._runs}", where)
-
-    def _show_detail(self) -> None:
-        target = self.chosen()
-        shown = "no target in the inventory: console hosts add HOST/SERVICE"
+    def action_measure(self) -> None:
+        target = self.chosen_target()
         if target is not None:
-            shown = targets.detail(target, self._seen(target), self.session.clock.monotonic(), self.room)
-        self.query_one("#facts", Static).update(self.say(shown))
+            self.console_app.choose_measure(target)
 
-    def _width(self, name: str) -> int:
-        if name != "TARGET":
-            return FIXED_WIDTHS[name] + 1
-        taken = sum(FIXED_WIDTHS.values()) + GAPS
-        return max(8, min(40, self.app.size.width - taken))
+    def action_again(self) -> None:
+        """The inventory too: a host that was added is there."""
+        self.console_app.reread_inventory()
+        self.console_app.poller.look_at_all()
+        self.show_rows()
+
+    def action_handover(self) -> None:
+        self.console_app.show_said(["handover", "--since", "12h"])
+
+    def action_shell(self) -> None:
+        target = self.chosen_target()
+        if target is not None:
+            self.suspended(ssh_words(target), None, "cannot start ssh")

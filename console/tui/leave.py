@@ -7,28 +7,30 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import VerticalScroll
-from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from console.tui.actions import bindings, key_line
+from console.tui.acting import ActingModal
+from console.tui.keys import bindings
+from console.tui.scroll import Scroll
+from console.tui.session import Session
 
 
-class LeaveScreen(ModalScreen[bool]):
+class LeaveScreen(ActingModal[bool]):
     """Dismissed with True to leave."""
 
     NAME: ClassVar[str] = "leave"
     BINDINGS: ClassVar[list[BindingType]] = bindings("leave")
 
-    def __init__(self, runs: Sequence[str]) -> None:
-        super().__init__()
+    def __init__(self, session: Session, runs: Sequence[str]) -> None:
+        super().__init__(session)
         self.runs = runs
 
     def compose(self) -> ComposeResult:
-        with VerticalScroll(id="box", can_focus=False):
-            yield Static(Content("\n".join(going_on(self.runs))))
-        yield Static(Content(f" {key_line(self.NAME)}"), id="keys")
+        with Scroll(id="box", can_focus=False):
+            yield Static(
+                self.say("\n".join([*going_on(self.runs), "", "To stop it instead: Esc, then x on its screen."]))
+            )
+        yield Static(self.keys_content(80), id="keys")
 
     def action_go(self) -> None:
         self.dismiss(True)

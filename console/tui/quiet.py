@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import ClassVar
 
 from textual import events
-from textual.content import Content
-from textual.screen import ModalScreen, ScreenResultType
+from textual.screen import ScreenResultType
 from textual.timer import Timer
 
+from console.tui.acting import ActingModal
 from console.tui.session import Session
 
 QUIET_S = 0.4
 
 
-class QuietModal(ModalScreen[ScreenResultType]):
+class QuietModal(ActingModal[ScreenResultType]):
     """Its actions, but for `back`, are off until `armed`; each key before that starts the wait again.
 
     Two bytes in one write would otherwise open a question and answer it.
@@ -23,8 +23,7 @@ class QuietModal(ModalScreen[ScreenResultType]):
     NAME: ClassVar[str] = ""
 
     def __init__(self, session: Session) -> None:
-        super().__init__()
-        self.session = session
+        super().__init__(session)
         self.armed = False
         self._waiting: Timer | None = None
 
@@ -55,11 +54,11 @@ class QuietModal(ModalScreen[ScreenResultType]):
             event.prevent_default()
             self._wait()
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        return self.armed or action == "back"
-
-    def say(self, text: str) -> Content:
-        return Content(self.session.safe(text))
+    async def action_do(self, name: str) -> None:
+        if self.armed or name == "back":
+            await super().action_do(name)
+        else:
+            self._wait()
 
     def action_back(self) -> None:
         self.dismiss(None)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from dataclasses import replace
+from functools import partial
 from typing import ClassVar
 
 from textual import events
 from textual.binding import BindingType
-from textual.containers import VerticalScroll
 from textual.widget import Widget
-from textual.widgets import Log, Static
+from textual.widgets import Static
 
 from console.clock import SystemClock, stamp
 from console.errors import StateError
@@ -19,12 +20,17 @@ from console.runs.log import follow
 from console.runs.state import RunState
 from console.schema.events import Event, LogLine, StepFinished, StepProgress
 from console.schema.plan import Plan
-from console.tui.actions import bindings
+from console.tui.actions import Situation
+from console.tui.again import AgainScreen
 from console.tui.frame import FrameScreen
+from console.tui.keys import bindings
+from console.tui.scroll import LineLog, Scroll
 from console.tui.session import Session
 from console.tui.start import Started
-from console.tui.steps import since, step_lines, word_of
-from console.tui.stop import StopScreen, tell_run
+from console.tui.steps import diff_lines, since, step_lines, word_of
+from console.tui.stop import StopScreen, give_time, tell_run
+from console.tui.textview import TextScreen
+from console.tui.workers import work
 from console.untrusted import one_line
 from console.views.cells import wrap
 from console.views.final import final_lines
@@ -33,7 +39,8 @@ from console.views.standing import left_where
 
 FLUSH_S = 0.1
 EVENTS_AT_ONCE = 200
-LOG_LINES = 2000
+LOG_LINES = 5000
+MORE_MINUTES = 5.0
 # Lines of a terminal below which the end of a run takes the place of its log.
 LOW = 30
 
@@ -45,6 +52,7 @@ class RunScreen(FrameScreen):
     """
 
     NAME: ClassVar[str] = "run"
+    MODE: ClassVar[str] = "runs"
     BINDINGS: ClassVar[list[BindingType]] = bindings("run")
 
     def __init__(self, session: Session, *, started: Started | None = None, run_id: str = "") -> None:
@@ -56,6 +64,7 @@ class RunScreen(FrameScreen):
         self.dirty = True
         self.all_read = False
         self.at_tail = True
+        self.everything = False
         self.plan: Plan | None = None
         self.said = ""
 
@@ -65,10 +74,10 @@ class RunScreen(FrameScreen):
 
     def body(self) -> Iterable[Widget]:
         yield Static(id="status")
-        with VerticalScroll(id="steps", can_focus=False):
+        with Scroll(id="steps"):
             yield Static(id="lines")
-        yield Log(id="log", max_lines=LOG_LINES, auto_scroll=False)
-        with VerticalScroll(id="end"):
+        yield LineLog(id="log", max_lines=LOG_LINES, auto_scroll=False)
+        with Scroll(id="end"):
             yield Static(id="final")
 
     def on_mount(self) -> None:
@@ -81,9 +90,9 @@ class RunScreen(FrameScreen):
 
     def on_key(self, event: events.Key) -> None:
         """Scrolling up stays there; End follows again."""
-        if event.key in ("up", "pageup", "home"):
+        if event.key in ("up", "pageup", "home", "k", "g"):
             self.at_tail = False
-        elif event.key == "end":
+        elif event.key in ("end", "G"):
             self.at_tail = True
 
     def on_mouse_scroll_up(self) -> None:
@@ -95,15 +104,36 @@ class RunScreen(FrameScreen):
         self.set_class(self.app.size.height < LOW, "-low")
         self.dirty = True
 
-    def off(self) -> set[str]:
-        return set() if self._alive() else {"stop"}
+    def situation(self) -> Situation:
+        alive = self._alive() and self.directory is not None
+        steps = [target.current_step() for target in self.state.targets.values()]
+        waits = any(step is not None and step.uses == "service.wait_ready" for step in steps)
+        known = self.directory.run_id if self.directory is not None else ""
+        ended = not alive and (self.all_read or self.state.finished is not None)
+        unsettled = ended and (self.state.finished is None or any(self._unsettled(name) for name in self.state.targets))
+        changed = any(
+            change.state != "undone" for target in self.state.targets.values() for change in target.changes.values()
+        )
+        return replace(
+            super().situation(),
+            run=known,
+            target=next(iter(self.state.targets), ""),
+            alive=alive,
+            waits=waits,
+            open=unsettled,
+            changed=changed,
+        )
+
+    def _unsettled(self, name: str) -> bool:
+        return self.state.outcome(name).value in ("applied-unverified", "unknown", "rollback-failed")
 
     # -- following --------------------------------------------------------------------------------------------------
 
     def _follow(self) -> None:
-        if self.directory is not None:
-            self.session.followed.add(self.directory.run_id)
-            self.run_worker(self._read(self.directory), group="follow", exclusive=True, exit_on_error=False)
+        directory = self.directory
+        if directory is not None:
+            self.session.followed.add(directory.run_id)
+            work(self, partial(self._read, directory), "follow")
 
     async def _read(self, directory: RunDirectory) -> None:
         """Only reads: this may be cancelled at any time and nothing is lost."""
@@ -121,7 +151,7 @@ class RunScreen(FrameScreen):
         said = [line.text for line in self.narration.tell(event)]
         if isinstance(event, LogLine) and not said:
             said = wrap(f"| {one_line(event.text)}", self.narration.width, rest="    ")
-        if not isinstance(event, StepFinished | StepProgress):
+        if self.everything or not isinstance(event, StepFinished | StepProgress):
             self.pending.extend(said)
         self.dirty = True
 
@@ -139,7 +169,7 @@ class RunScreen(FrameScreen):
             if self.directory is None and self.started.run_id:
                 self.directory = RunDirectory(self.session.base / self.started.run_id)
                 self._follow()
-        log = self.query_one("#log", Log)
+        log = self.query_one("#log", LineLog)
         if self.pending:
             batch, self.pending = self.pending, []
             log.write_lines([self.session.safe(line) for line in batch])
@@ -197,7 +227,15 @@ class RunScreen(FrameScreen):
     def _show_steps(self, now: str) -> None:
         lines, present = step_lines(self.state, self.room, now, speed=self._speed())
         self.query_one("#lines", Static).update(self.say("\n".join(lines) or "looking…"))
-        box = self.query_one("#steps", VerticalScroll)
+        if (len(lines), present) != self._told:
+            self._told = (len(lines), present)
+            # Only when the step changed: a person who scrolls the steps is left alone. After the new layout.
+            self.call_after_refresh(self._to_step, present)
+
+    _told: tuple[int, int] = (0, 0)
+
+    def _to_step(self, present: int) -> None:
+        box = self.query_one("#steps", Scroll)
         if present >= box.scroll_offset.y + box.size.height - 1 or present < box.scroll_offset.y:
             box.scroll_to(y=max(0, present - box.size.height + 3), animate=False)
 
@@ -206,6 +244,8 @@ class RunScreen(FrameScreen):
         said = self.end_lines()
         if said and not self.has_class("-ended"):
             self.query_one("#end").focus()  # so that arrows reach what does not fit
+        if bool(said) != self.has_class("-ended"):
+            self._told = (0, 0)
         self.set_class(bool(said), "-ended")
         self.query_one("#final", Static).update(self.say("\n".join(said)))
 
@@ -225,9 +265,6 @@ class RunScreen(FrameScreen):
     # -- what can be done here --------------------------------------------------------------------------------------
 
     def action_stop(self) -> None:
-        if not self._alive() or self.directory is None:
-            self.app.notify("this run does not go on: there is nothing to stop", markup=False)
-            return
         if self.plan is None:
             self.plan = self._read_plan()
         self.app.push_screen(StopScreen(self.session, self.state, self.plan), self._chosen)
@@ -241,16 +278,57 @@ class RunScreen(FrameScreen):
 
     def _chosen(self, choice: str | None) -> None:
         if choice is not None:
-            self.run_worker(self._tell(choice), group="tell", exit_on_error=False)
+            work(self, partial(self._tell, choice), "tell", exclusive=False)
 
     async def _tell(self, choice: str) -> None:
         self.said = await tell_run(self.state.run, choice, self.session.environment)
         self._shown = ()
 
-    def action_runs(self) -> None:
-        from console.tui.runs import RunsScreen  # the list opens runs, and a run opens the list
+    def action_more_time(self) -> None:
+        work(self, self._give_time, "tell", exclusive=False)
 
-        self.app.switch_screen(RunsScreen(self.session))
+    async def _give_time(self) -> None:
+        self.tell(await give_time(self.state.run, MORE_MINUTES, self.session.environment))
+
+    def action_follow(self) -> None:
+        self.at_tail = not self.at_tail
+        self._shown = ()
+
+    def action_output(self) -> None:
+        """Every event and log line of it, from the beginning; or only what matters."""
+        self.everything = not self.everything
+        self.tell("every line that was said" if self.everything else "what matters")
+        self.narration = Narration()
+        self.narration.width = self.room
+        self.pending = []
+        self.query_one("#log", LineLog).clear()
+        self._follow()
+
+    def action_review(self) -> None:
+        self.console_app.review(self.state.run)
+
+    def action_diff(self) -> None:
+        async def source(width: int) -> str:
+            return "\n".join(diff_lines(self.state, width)) or "this run has planned no edit"
+
+        self.app.push_screen(TextScreen(self.session, f"What {self.state.run} changes", source, self.same_command()))
+
+    def action_go_on(self) -> None:
+        self.app.push_screen(AgainScreen(self.session, "resume", self.state.run))
+
+    def action_put_back(self) -> None:
+        self.app.push_screen(AgainScreen(self.session, "rollback", self.state.run))
+
+    def action_zoom(self) -> None:
+        self.toggle_class("-zoomed")
+
+    def same_command(self) -> str:
+        run = self.directory.run_id if self.directory else ""
+        return f"console attach {run}" if self._alive() else f"console history show {run}"
+
+    def whole_text(self) -> str:
+        lines, _ = step_lines(self.state, max(80, self.room), self.state.last_at, speed=self._speed())
+        return "\n".join([*lines, "", *self.end_lines(), "", *self.query_one("#log", LineLog).lines])
 
 
 def clock_text(seconds: int) -> str:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
 from textual.binding import BindingType
-from textual.containers import VerticalScroll
 from textual.widget import Widget
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
@@ -19,8 +18,9 @@ from console.planning.policy import may_change
 from console.planning.shelf import on_shelf
 from console.schema.hosts import Inventory, Target
 from console.schema.runbook import Runbook
-from console.tui.actions import bindings
 from console.tui.frame import FrameScreen
+from console.tui.keys import bindings
+from console.tui.scroll import Scroll
 from console.tui.session import Session
 from console.tui.variables import VariablesScreen
 from console.views.cells import wrap
@@ -55,14 +55,14 @@ class RunbooksScreen(FrameScreen):
     NAME: ClassVar[str] = "runbooks"
     BINDINGS: ClassVar[list[BindingType]] = bindings("runbooks")
 
-    def __init__(self, session: Session, target: Target) -> None:
+    def __init__(self, session: Session, targets: Sequence[Target]) -> None:
         super().__init__(session)
-        self.target = target
+        self.targets = tuple(targets)
         self.found: list[Found] = []
 
     def body(self) -> Iterable[Widget]:
         yield OptionList(id="runbooks", markup=False)
-        with VerticalScroll(id="detail", can_focus=False):
+        with Scroll(id="detail"):
             yield Static(id="about")
 
     def on_mount(self) -> None:
@@ -74,15 +74,15 @@ class RunbooksScreen(FrameScreen):
             options.add_option(Option(self.say(text)))
         if self.found:
             options.highlighted = 0
-        self.show_title(f"Runbook for {self.target.name}", self.target.service.unit)
+        self.show_title(f"Runbook for {named(self.targets)}", self.targets[0].service.unit)
         self._about(0)
         options.focus()
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         self._about(event.option_index)
 
-    def on_option_list_option_selected(self, _event: OptionList.OptionSelected) -> None:
-        self.action_choose()
+    async def on_option_list_option_selected(self, _event: OptionList.OptionSelected) -> None:
+        await self.action_do("choose")
 
     def action_choose(self) -> None:
         index = self.query_one("#runbooks", OptionList).highlighted
@@ -90,13 +90,28 @@ class RunbooksScreen(FrameScreen):
             return
         runbook = self.found[index].runbook
         if runbook is None:
-            self.app.notify("this runbook cannot be used: see below", severity="error", markup=False)
+            self.tell("this runbook cannot be used: see below", severity="error")
             return
-        self.app.push_screen(VariablesScreen(self.session, self.target, runbook))
+        self.app.push_screen(VariablesScreen(self.session, self.targets, runbook))
+
+    def same_command(self) -> str:
+        index = self.query_one("#runbooks", OptionList).highlighted or 0
+        chosen = str(self.found[index].path) if index < len(self.found) else "RUNBOOK"
+        return f"console plan {chosen} {' '.join(target.name for target in self.targets)}"
+
+    def whole_text(self) -> str:
+        index = self.query_one("#runbooks", OptionList).highlighted or 0
+        return about(self.found[index], self.room) if index < len(self.found) else ""
 
     def _about(self, index: int) -> None:
         text = about(self.found[index], self.room) if index < len(self.found) else "no runbook"
         self.query_one("#about", Static).update(self.say(text))
+
+
+def named(targets: Sequence[Target]) -> str:
+    """`node7/chat`, or `node7/chat and 2 more`."""
+    more = f" and {len(targets) - 1} more" if len(targets) > 1 else ""
+    return targets[0].name + more
 
 
 def about(found: Found, width: int) -> str:

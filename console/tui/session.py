@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from console.clock import Clock, SystemClock
+from console.clock import Clock, SystemClock, stamp
 from console.errors import ConsoleError
+from console.facts.watch import Watch
 from console.planning.preview import Preview
 from console.runs.directory import RunDirectory, base_folder
 from console.runs.listing import RunSummary, list_runs
@@ -16,8 +17,10 @@ from console.schema.facts import Facts
 from console.schema.hosts import Inventory, Target
 from console.schema.runbook import Runbook, Value
 from console.secrets import Redactor
+from console.tui.preferences import Preferences
 from console.tui.start import Started, Wish
 from console.untrusted import clean
+from console.views.plain import to_ascii
 
 NEW = "(new)"
 
@@ -27,6 +30,10 @@ class Looks(Protocol):
 
     async def facts(self, target: Target) -> Facts: ...
 
+    async def glance(self, target: Target, before: Facts | None = None) -> Facts: ...
+
+    async def journal(self, target: Target, cursor: str = "") -> Watch: ...
+
     async def preview(
         self, runbook: Runbook, target: Target, variables: Mapping[str, Value], *, accept_pending: bool = False
     ) -> Preview: ...
@@ -34,17 +41,35 @@ class Looks(Protocol):
 
 @dataclass(frozen=True)
 class Seen:
-    """The last look at a target: what was read, and at which second of the session's clock; or why it was not."""
+    """The last look at a target: what was read, and at which second of the session's clock; or why it was not.
+
+    `held` says why it is not looked at now; `next_at` is when it is looked at again.
+    """
 
     facts: Facts | None = None
     at: float = 0.0
     error: ConsoleError | None = None
     reading: bool = False
+    held: str = ""
+    failures: int = 0
+    next_at: float = 0.0
+
+
+@dataclass(frozen=True)
+class Message:
+    """Something that was said at the bottom of the screen, and when."""
+
+    at: str
+    severity: str
+    text: str
 
 
 @dataclass
 class Session:
-    """One life of the terminal UI. `start` makes a process of its own; nothing here carries out anything."""
+    """One life of the terminal UI. `start` makes a process of its own; nothing here carries out anything.
+
+    `launch` starts `console` with other words in the same way. `verbs` are the commands of the command line.
+    """
 
     inventory: Inventory
     environment: Mapping[str, str]
@@ -52,21 +77,65 @@ class Session:
     looks: Looks
     start: Callable[[Wish], Started]
     clock: Clock = field(default_factory=SystemClock)
+    launch: Callable[[Sequence[str]], Started] | None = None
+    preferences: Preferences = field(default_factory=Preferences)
+    verbs: Mapping[str, str] = field(default_factory=dict)
     seen: dict[str, Seen] = field(default_factory=dict)
     started: list[Started] = field(default_factory=list)
     followed: set[str] = field(default_factory=set)
+    messages: list[Message] = field(default_factory=list)
+    found_runs: list[RunSummary] = field(default_factory=list)
+    write_until: float | None = None
 
     @property
     def base(self) -> Path:
         """Where the run directories are."""
         return base_folder(self.environment)
 
+    @property
+    def colour(self) -> bool:
+        return "NO_COLOR" not in self.environment
+
     def safe(self, text: str) -> str:
         """Text as it may be shown: secrets masked, controls made visible."""
-        return clean(self.redactor.text(text))
+        return self.plain(clean(self.redactor.text(text)))
+
+    def plain(self, text: str) -> str:
+        """In the characters that this terminal is said to have."""
+        return to_ascii(text) if self.preferences.ascii else text
+
+    def target(self, name: str) -> Target | None:
+        return next((target for target in self.inventory.targets() if target.name == name), None)
+
+    # -- writing ----------------------------------------------------------------------------------------------------
+
+    @property
+    def may_write(self) -> bool:
+        return self.write_until is not None and self.clock.monotonic() < self.write_until
+
+    def unlock(self) -> None:
+        self.write_until = self.clock.monotonic() + self.preferences.relock_s
+
+    def lock(self) -> None:
+        self.write_until = None
+
+    def touch(self) -> None:
+        """Somebody is there: the time until writing is locked again starts anew."""
+        if self.may_write:
+            self.unlock()
+
+    def badge(self) -> str:
+        """`[RO]`, or how long writing stays on."""
+        if not self.may_write or self.write_until is None:
+            return "[RO]"
+        left_s = self.write_until - self.clock.monotonic()
+        return f"[WRITE {max(1, round(left_s / 60))}m]"
+
+    # -- runs -------------------------------------------------------------------------------------------------------
 
     def runs(self) -> list[RunSummary]:
-        return list_runs(self.base)
+        self.found_runs = list_runs(self.base)
+        return self.found_runs
 
     def alive(self) -> list[str]:
         """The runs this session started or looked at that go on now; one that has not said its id yet is `(new)`."""
@@ -78,3 +147,8 @@ class Session:
         """Learn ids and reap what has ended, whichever screen is shown."""
         for started in self.started:
             started.look()
+
+    def note(self, severity: str, text: str) -> None:
+        """Keep what was said: what passes at the bottom is gone in seconds."""
+        self.messages.append(Message(stamp(self.clock.now()), severity, text))
+        del self.messages[:-500]

@@ -1,4 +1,4 @@
-"""Starting `console run` as a process of its own, which outlives this one, and learning its run's id."""
+"""Starting `console run` and its kin as processes of their own, which outlive this one, and learning their run's id."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
@@ -29,11 +29,11 @@ COMPLAINT_BYTES = 8192
 
 @dataclass(frozen=True)
 class Wish:
-    """What a person confirmed: exactly this plan."""
+    """What a person confirmed: exactly these plans."""
 
     runbook: Runbook
     inventory: Inventory
-    plan: Plan
+    plans: tuple[Plan, ...]
     reason: str = ""
     accept_pending: bool = False
 
@@ -89,14 +89,23 @@ def start_run(wish: Wish, environment: Mapping[str, str], redactor: Redactor) ->
         private_folder(path.parent)
     except OSError as error:
         raise StateError(f"cannot write: {error.strerror or error}", where=str(path.parent)) from error
-    save_plan(path, wish.runbook, wish.inventory, [wish.plan], plan_id, redactor)
-    words = [sys.executable, "-m", "console", "run", "--plan", str(path), "--yes", "--json"]
+    save_plan(path, wish.runbook, wish.inventory, list(wish.plans), plan_id, redactor)
+    words = ["run", "--plan", str(path), "--yes", "--json"]
     words += ["--reason", wish.reason] if wish.reason else []
     words += ["--accept-pending"] if wish.accept_pending else []
+    try:
+        return launch(words, environment, plan_path=path)
+    except StateError:
+        path.unlink(missing_ok=True)
+        raise
+
+
+def launch(words: Sequence[str], environment: Mapping[str, str], *, plan_path: Path | None = None) -> Started:
+    """`console WORDS` in a session of its own, without our terminal. Raises StateError when it cannot be started."""
     events, complaints = tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115 - both outlive this call
     try:
         process = subprocess.Popen(
-            words,
+            [sys.executable, "-m", "console", *words],
             stdin=subprocess.DEVNULL,
             stdout=events,
             stderr=complaints,
@@ -104,16 +113,20 @@ def start_run(wish: Wish, environment: Mapping[str, str], redactor: Redactor) ->
             start_new_session=True,
         )
     except OSError as error:
-        path.unlink(missing_ok=True)
         raise StateError(f"cannot start the run: {error.strerror or error}", where=sys.executable) from error
-    return Started(process, events, complaints, path)
+    return Started(process, events, complaints, plan_path)
 
 
 def command_line(
-    runbook: Runbook, target: str, given: Mapping[str, str], *, verb: str = "run", accept_pending: bool = False
+    runbook: Runbook,
+    targets: str | Sequence[str],
+    given: Mapping[str, str],
+    *,
+    verb: str = "run",
+    accept_pending: bool = False,
 ) -> str:
     """The same on the command line."""
-    words = ["console", verb, runbook.path, target]
+    words = ["console", verb, runbook.path, *([targets] if isinstance(targets, str) else targets)]
     for name, value in given.items():
         words += ["--set", f"{name}={value}"]
     words += ["--accept-pending"] if accept_pending else []

@@ -7,6 +7,7 @@ from datetime import datetime
 from console.runs.state import RunState
 from console.runs.target_state import StepState, TargetState
 from console.untrusted import one_line
+from console.views.argv import near_changes
 from console.views.cells import cells, cut, pad, wrap
 from console.views.figures import duration
 from console.views.run import progress_text, step_tag, step_title
@@ -73,6 +74,21 @@ def _to_come(target: TargetState, width: int) -> list[str]:
         name, _, title = text.partition(": ")
         if name not in target.steps:
             said.append(cut(f"{GLYPHS['']} {'':<{WORD_WIDTH}} [{index:>{len(str(of))}}/{of}] {one_line(title)}", width))
+    return said
+
+
+def diff_lines(state: RunState, width: int) -> list[str]:
+    """What the run edits, word by word of the command line, with the text difference of each file."""
+    said: list[str] = []
+    for target in state.targets.values():
+        said += [] if not target.edits else [f"{target.name}  {target.unit}"]
+        for edit in target.edits:
+            said += ["", *wrap(f"{edit.file}: {edit.setting} {edit.before or 'absent'} -> {edit.after}", width)]
+            words = near_changes(edit.argv_before, edit.argv_after)
+            said += wrap(" ".join(words), width, first="  ") if words else []
+            said += [line for text in edit.diff.splitlines() for line in wrap(text, width, rest="      ")]
+            for text in edit.also_activates:
+                said += wrap(text, width, first="  ALSO LIVE ")
     return said
 
 

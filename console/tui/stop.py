@@ -7,19 +7,18 @@ from typing import ClassVar, Literal
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import VerticalScroll
-from textual.content import Content
 from textual.widgets import Static
 
 from console.errors import StateError
 from console.planning import estimates
-from console.runs.control import Abort
+from console.runs.control import Abort, Extend
 from console.runs.socket import send_to_run
 from console.runs.state import RunState
 from console.runs.target_state import TargetState
 from console.schema.plan import Plan
-from console.tui.actions import bindings, key_line
+from console.tui.keys import bindings
 from console.tui.quiet import QuietModal
+from console.tui.scroll import Scroll
 from console.tui.session import Session
 from console.views.answers import labelled
 from console.views.figures import duration
@@ -41,9 +40,9 @@ class StopScreen(QuietModal[str]):
         self.plan = plan
 
     def compose(self) -> ComposeResult:
-        with VerticalScroll(id="box", can_focus=False):
+        with Scroll(id="box", can_focus=False):
             yield Static(id="choices")
-        yield Static(Content(f" {key_line(self.NAME)}"), id="keys")
+        yield Static(self.keys_content(80), id="keys")
 
     def on_mount(self) -> None:
         super().on_mount()
@@ -110,3 +109,12 @@ async def tell_run(run: str, choice: str, environment: Mapping[str, str]) -> str
     except StateError as error:
         return str(error)
     return f"stop sent: {word}" if reply.ok else f"the run did not take it: {reply.message}"
+
+
+async def give_time(run: str, minutes: float, environment: Mapping[str, str]) -> str:
+    """Let the run wait longer for its service; returns what to say about it."""
+    try:
+        reply = await send_to_run(run, Extend(minutes=minutes, by="tui"), environment)
+    except StateError as error:
+        return str(error)
+    return reply.message or f"{minutes:g} min more" if reply.ok else f"the run did not take it: {reply.message}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 from textual.binding import BindingType
@@ -14,8 +14,8 @@ from console.errors import UsageError
 from console.planning import lint
 from console.schema.hosts import Target
 from console.schema.runbook import Runbook, Value, Variable
-from console.tui.actions import bindings
 from console.tui.frame import FrameScreen
+from console.tui.keys import bindings
 from console.tui.plan import PlanScreen
 from console.tui.session import Session
 from console.tui.start import command_line
@@ -27,9 +27,9 @@ class VariablesScreen(FrameScreen):
     NAME: ClassVar[str] = "variables"
     BINDINGS: ClassVar[list[BindingType]] = bindings("variables")
 
-    def __init__(self, session: Session, target: Target, runbook: Runbook) -> None:
+    def __init__(self, session: Session, targets: Sequence[Target], runbook: Runbook) -> None:
         super().__init__(session)
-        self.target = target
+        self.targets = tuple(targets)
         self.runbook = runbook
 
     def body(self) -> Iterable[Widget]:
@@ -44,7 +44,10 @@ class VariablesScreen(FrameScreen):
 
     def on_mount(self) -> None:
         super().on_mount()
-        self.show_title(f"Variables of {self.runbook.name} for {self.target.name}", self.target.service.unit)
+        more = f" and {len(self.targets) - 1} more" if len(self.targets) > 1 else ""
+        self.show_title(
+            f"Variables of {self.runbook.name} for {self.targets[0].name}{more}", self.targets[0].service.unit
+        )
         self._check()
 
     def given(self) -> dict[str, str]:
@@ -59,18 +62,18 @@ class VariablesScreen(FrameScreen):
     def on_input_changed(self, _event: Input.Changed) -> None:
         self._check()
 
-    def on_input_submitted(self, _event: Input.Submitted) -> None:
-        self.action_plan()
+    async def on_input_submitted(self, _event: Input.Submitted) -> None:
+        await self.action_do("plan")
 
     def action_plan(self) -> None:
         values = self._check()
         if values is not None:
-            self.app.push_screen(PlanScreen(self.session, self.target, self.runbook, values, self.given()))
+            self.app.push_screen(PlanScreen(self.session, self.targets, self.runbook, values, self.given()))
 
     def _check(self) -> dict[str, Value] | None:
         """The values, or None after saying what is wrong."""
         given = self.given()
-        command = command_line(self.runbook, self.target.name, given, verb="plan")
+        command = command_line(self.runbook, [one.name for one in self.targets], given, verb="plan")
         self.query_one("#command", Static).update(self.say(f"without this UI: {command}"))
         wrong = self.query_one("#wrong", Static)
         try:

@@ -376,6 +376,12 @@ TABLE: tuple[Row, ...] = (
         lab_only="no GPU in the real hosts of the tests",
     ),
     *guard_rows(),
+    Row(
+        "load of the GPUs",
+        ("nvidia-smi", "--query-gpu=utilization.gpu", "--format=csv,noheader,nounits"),
+        out=r"(\d+\n){8}",
+        lab_only="no GPU in the real hosts of the tests",
+    ),
     # Last: what was loaded before is asked for above.
     Row(
         "restart",

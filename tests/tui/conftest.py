@@ -7,13 +7,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from textual.pilot import Pilot
 
 from console.clock import SystemClock
 from console.errors import StateError
 from console.schema.hosts import Inventory
 from console.secrets import Redactor
 from console.tui.app import ConsoleApp
-from console.tui.session import Session
+from console.tui.listing import ListingScreen
+from console.tui.session import Seen, Session
 from console.tui.start import Started, Wish
 from tests.tui import made_up
 
@@ -29,6 +31,32 @@ class Starts:
     def __call__(self, wish: Wish) -> Started:
         self.wishes.append(wish)
         raise StateError("nothing is started in this test")
+
+
+async def settle(app: ConsoleApp, pilot: Pilot[None]) -> str:
+    """Until every target was looked at once and the screen says so; what it says."""
+    targets = app.session.inventory.targets()
+    for _ in range(400):
+        seen = [app.session.seen.get(target.name, Seen()) for target in targets]
+        if all((one.facts is not None or one.error is not None) and not one.reading for one in seen):
+            break
+        await pilot.pause(0.02)
+    await app.workers.wait_for_complete()
+    if isinstance(app.screen, ListingScreen):
+        app.screen.show_rows()
+    await pilot.pause()
+    return made_up.screen_text(app)
+
+
+async def watch(app: ConsoleApp, pilot: Pilot[None], until: str) -> str:
+    """The screen once it says `until`."""
+    shown = ""
+    for _ in range(200):
+        await pilot.pause(0.05)
+        shown = made_up.screen_text(app)
+        if until in shown:
+            return shown
+    raise AssertionError(f"never shown: {until}\n{shown}")
 
 
 @pytest.fixture

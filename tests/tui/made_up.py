@@ -13,6 +13,8 @@ from textual.app import App
 
 from console.engines.registry import engine_named
 from console.errors import ConsoleError
+from console.facts.journal import JournalLine
+from console.facts.watch import Watch
 from console.planning import lint, policy
 from console.planning.plan import make_plan
 from console.planning.preview import Preview
@@ -84,6 +86,9 @@ class FakeLooks:
 
     known: dict[str, Facts | ConsoleError] = field(default_factory=dict)
     looked: list[str] = field(default_factory=list)
+    glanced: list[str] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
+    said: list[tuple[str, ...]] = field(default_factory=list)
     accepted: list[bool] = field(default_factory=list)
     redactor: Redactor = field(default_factory=Redactor)
 
@@ -93,6 +98,20 @@ class FakeLooks:
         if isinstance(found, ConsoleError):
             raise found
         return found
+
+    async def glance(self, target: Target, before: Facts | None = None) -> Facts:
+        self.glanced.append(target.name)
+        found = self.known.get(target.name, facts(target.name))
+        if isinstance(found, ConsoleError):
+            raise found
+        return found
+
+    async def journal(self, target: Target, cursor: str = "") -> Watch:
+        self.asked.append(cursor)
+        lines = self.said.pop(0) if self.said else ()
+        said = tuple(JournalLine(text=text, cursor="c", at=0.0, invocation="1" * 32) for text in lines)
+        unit = facts(target.name).unit
+        return Watch(unit, "1" * 32, "b" * 32, f"c{len(self.asked)}", "unit", journal=said)
 
     async def preview(
         self, runbook: Runbook, target: Target, variables: Mapping[str, Value], *, accept_pending: bool = False

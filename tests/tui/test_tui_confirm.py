@@ -15,13 +15,13 @@ from console.tui.plan import PlanScreen
 from console.tui.runbooks import RunbooksScreen, found_runbooks
 from console.tui.variables import VariablesScreen
 from tests.tui import made_up
-from tests.tui.conftest import Opens, Starts
+from tests.tui.conftest import Opens, Starts, settle
 
 
 async def to_plan(app: ConsoleApp, pilot: Pilot[None]) -> None:
-    await app.workers.wait_for_complete()
-    await pilot.press("enter")
-    await pilot.press("enter")
+    app.session.unlock()
+    await settle(app, pilot)
+    await pilot.press("r", "enter")
     assert isinstance(app.screen, VariablesScreen)
     await pilot.press("enter")
     await app.workers.wait_for_complete()
@@ -48,13 +48,13 @@ async def test_by_keys_from_the_fleet_to_the_start(open_app: Opens, starts: Star
         shown = made_up.screen_text(app)
         assert "--context-length 32768 -> 200000" in shown
         assert "without this UI: console run" in shown
-        await pilot.press("c")
+        await pilot.press("r")
         await armed(app, pilot)
         assert "Type node7 to carry it out" in made_up.screen_text(app)
         await pilot.press(*"node7", "enter")
         await pilot.pause()
     wish = starts.wishes[0]
-    assert wish.plan.settings[0].sentence == "context_length 32768 -> 200000"
+    assert wish.plans[0].settings[0].sentence == "context_length 32768 -> 200000"
     assert (wish.reason, wish.accept_pending) == ("", False)
 
 
@@ -65,7 +65,7 @@ async def test_what_is_typed_ahead_starts_nothing(
     app = open_app()
     async with app.run_test(size=(80, 24)) as pilot:
         await to_plan(app, pilot)
-        await pilot.press("c", *"node7", "enter")
+        await pilot.press("r", *"node7", "enter")
         question = app.screen
         assert isinstance(question, ConfirmScreen)
         assert question.query_one("#host", Input).value == ""
@@ -79,7 +79,7 @@ async def test_anything_but_the_name_starts_nothing(open_app: Opens, starts: Sta
     app = open_app()
     async with app.run_test(size=(80, 24)) as pilot:
         await to_plan(app, pilot)
-        await pilot.press("c")
+        await pilot.press("r")
         await armed(app, pilot)
         await pilot.press(*typed, "enter", "enter")
         assert isinstance(app.screen, ConfirmScreen)
@@ -95,7 +95,7 @@ async def test_a_protected_host_wants_a_reason_too(open_app: Opens, starts: Star
     app = open_app(made_up.inventory(protected=True))
     async with app.run_test(size=(80, 24)) as pilot:
         await to_plan(app, pilot)
-        await pilot.press("c")
+        await pilot.press("r")
         await armed(app, pilot)
         await pilot.press("enter")
         assert "needs a reason" in made_up.screen_text(app)
@@ -118,8 +118,8 @@ async def test_a_refused_plan_cannot_be_carried_out_until_it_is_accepted(
         await to_plan(app, pilot)
         shown = made_up.screen_text(app)
         assert "REFUSED: node7/chat: this restart also activates" in shown
-        assert "carry out" not in shown.split("\n")[-1]
-        await pilot.press("c")
+        assert "(r run…)" in shown.split("\n")[-1]
+        await pilot.press("r")
         assert isinstance(app.screen, PlanScreen)
         await pilot.press("a")
         await app.workers.wait_for_complete()
@@ -127,7 +127,7 @@ async def test_a_refused_plan_cannot_be_carried_out_until_it_is_accepted(
         shown = made_up.screen_text(app)
         assert "REFUSED" not in shown
         assert "--accept-pending" in shown
-        await pilot.press("c")
+        await pilot.press("r")
         await armed(app, pilot)
         await pilot.press(*"node7", "enter")
         await pilot.pause()
@@ -138,9 +138,8 @@ async def test_a_refused_plan_cannot_be_carried_out_until_it_is_accepted(
 async def test_a_wrong_variable_is_said_before_any_host_is_asked(open_app: Opens, looks: made_up.FakeLooks) -> None:
     app = open_app()
     async with app.run_test(size=(80, 24)) as pilot:
-        await app.workers.wait_for_complete()
-        looks.looked.clear()
-        await pilot.press("enter", "enter")
+        await settle(app, pilot)
+        await pilot.press("r", "enter")
         form = app.screen
         assert isinstance(form, VariablesScreen)
         form.query(Input).first().value = "many"
@@ -199,7 +198,7 @@ async def test_each_key_before_it_listens_starts_the_wait_again(
     app = open_app()
     async with app.run_test(size=(80, 24)) as pilot:
         await to_plan(app, pilot)
-        await pilot.press("c")
+        await pilot.press("r")
         question = app.screen
         assert isinstance(question, ConfirmScreen)
         first = question._waiting

@@ -74,7 +74,9 @@ class Tmux:
     def start_the_main_job(self) -> None:
         """From the fleet to a started run, by keys."""
         self.until("ok lab1/k26")
-        self.press("Enter")
+        self.press("W")
+        self.until("[WRITE 15m]")
+        self.press("r")
         self.until("Enter choose")
         self.press("Enter")
         self.until("Enter plan")
@@ -85,7 +87,7 @@ class Tmux:
         self.press("Enter")
         shown = self.until(" ready")
         assert "--mem-fraction-static 0.85 -> 0.92" in shown
-        self.press("c")
+        self.press("r")
         self.until("Type lab1 to carry it out")
         time.sleep(READING_S)
         self.press("lab1", "Enter")
@@ -145,6 +147,8 @@ def test_verified(open_lab: OpenLab, tmux: Tmux, columns: int, lines: int) -> No
     assert state.finished is not None
     assert (state.exit_code, state.finished.outcomes) == (0, {"lab1/k26": "verified"})
     tmux.press("Escape")
+    tmux.until("Runs of this machine")
+    tmux.press("1")
     shown = tmux.until("200000  200000  200000   200000")
     assert "203,386" in shown
     tmux.press("q")
@@ -187,7 +191,7 @@ def test_stopped_in_the_wait_and_rolled_back(open_lab: OpenLab, tmux: Tmux) -> N
     tmux.press("b")
     tmux.until("PUTTING BACK")
     tmux.until("ROLLED-BACK EXIT 4")
-    tmux.press("Escape")
+    tmux.press("1")
     tmux.until("32768   32768   32768    32768")
     assert tmux.run().finished is not None
 
@@ -202,8 +206,6 @@ def test_the_window_is_closed_in_the_wait_and_the_run_goes_on(open_lab: OpenLab,
     wait_for(lambda: not shows(lab.hosts_toml))
     assert directory.alive()
     tmux.open(lab.hosts_toml, 80, 24)
-    tmux.until("goes on now: Enter follows it")
-    tmux.press("Enter")
     tmux.until("RUNNING")
     tmux.press("q")
     tmux.until("goes on by itself")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from textual.pilot import Pilot
 
 from console.runs.control import Abort, Answer, Extend, Reply
 from console.runs.directory import RunDirectory
@@ -14,24 +13,14 @@ from console.runs.state import fold
 from console.schema.events import LogLine
 from console.tui import quiet
 from console.tui.app import ConsoleApp
-from console.tui.fleet import FleetScreen
 from console.tui.leave import LeaveScreen
 from console.tui.run import RunScreen
+from console.tui.runs import RunsScreen
 from console.tui.steps import step_lines, stopping, word_of
 from console.tui.stop import StopScreen, prices, stop_lines
 from tests.tui import made_up
-from tests.tui.conftest import Opens
+from tests.tui.conftest import Opens, watch
 from tests.views import story
-
-
-async def watch(app: ConsoleApp, pilot: Pilot[None], until: str) -> str:
-    """The screen once it says `until`."""
-    for _ in range(200):
-        await pilot.pause(0.05)
-        shown = made_up.screen_text(app)
-        if until in shown:
-            return shown
-    raise AssertionError(f"never shown: {until}\n{shown}")
 
 
 def open_run(app: ConsoleApp) -> RunScreen:
@@ -48,7 +37,7 @@ async def test_a_load_that_goes_on(open_app: Opens, size: tuple[int, int]) -> No
         open_run(app)
         shown = await watch(app, pilot, "> running")
         lines = shown.split("\n")
-        assert lines[0].rstrip().endswith("RUNNING")
+        assert lines[1].rstrip().endswith("RUNNING")
         assert any(line.startswith(" * changed  [6/8] restart sglang-chat.service") for line in lines)
         assert any(line.startswith(" - skipped  [4/8]") for line in lines)
         assert any("[7/8] wait until the new process serves" in line and "> running" in line for line in lines)
@@ -93,7 +82,7 @@ async def test_the_end_names_outcome_exit_record_commit_and_what_to_type(
             "console facts node7/chat",
         ):
             assert words in shown
-        assert "stop…" not in shown.split("\n")[-1]
+        assert "(x stop…)" in shown.split("\n")[-1]
         await pilot.press("x")
         assert isinstance(app.screen, RunScreen)
 
@@ -173,18 +162,16 @@ async def test_leaving_with_a_run_alive_says_that_it_goes_on(open_app: Opens) ->
     app = open_app()
     directory = made_up.write_run(app.session.base, story.numbered(story.waiting()), owned=True)
     async with app.run_test(size=(80, 24)) as pilot:
-        await watch(app, pilot, "goes on now: Enter follows it")
-        await pilot.press("enter")
         await watch(app, pilot, "> running")
         await pilot.press("escape")
-        assert isinstance(app.screen, FleetScreen)
+        assert isinstance(app.screen, RunsScreen)
         await pilot.press("q")
         assert isinstance(app.screen, LeaveScreen)
         shown = made_up.screen_text(app)
         assert f"run {made_up.RUN} goes on by itself" in shown
         assert "Come back to it with: console" in shown
         await pilot.press("escape")
-        assert isinstance(app.screen, FleetScreen)
+        assert isinstance(app.screen, RunsScreen)
         await pilot.press("q", "y")
         await pilot.pause()
     assert app.return_code == 0

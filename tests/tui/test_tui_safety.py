@@ -11,7 +11,7 @@ import console.tui
 from console.errors import UnreachableError
 from console.secrets import Redactor
 from tests.tui import made_up
-from tests.tui.conftest import Opens
+from tests.tui.conftest import Opens, settle
 
 HOSTILE = (
     "[/oops] x",
@@ -26,7 +26,7 @@ HOSTILE = (
 FOLDER = Path(console.tui.__file__).parent
 # Calls that read a str as markup; what they are given must be made by say(), cell(), Content or Text, or be a literal.
 MARKUP = {"update", "Static", "Label", "add_row", "add_column", "update_cell", "Option", "add_option"}
-SAFE = {"say", "cell", "Content", "Text", "Option"}
+SAFE = {"say", "cell", "Content", "Text", "Option", "keys_content"}
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -36,9 +36,7 @@ async def test_hostile_text_of_a_host_is_shown_and_nothing_else(
     looks.known["node7/chat"] = UnreachableError(text, where="node7")
     app = open_app()
     async with app.run_test(size=(80, 24)) as pilot:
-        await app.workers.wait_for_complete()
-        await pilot.pause()
-        shown = made_up.screen_text(app)
+        shown = await settle(app, pilot)
     assert "unreachable" in shown
     assert "\x1b" not in shown
     assert "\u202e" not in shown
@@ -50,9 +48,7 @@ async def test_the_same_in_a_units_state_and_argv(open_app: Opens, looks: made_u
     looks.known["node7/chat"] = read
     app = open_app()
     async with app.run_test(size=(80, 24)) as pilot:
-        await app.workers.wait_for_complete()
-        await pilot.pause()
-        shown = made_up.screen_text(app)
+        shown = await settle(app, pilot)
     assert "[/red]" in shown
     assert "\x1b" not in shown
 
@@ -63,9 +59,7 @@ async def test_a_secret_in_an_error_is_masked(open_app: Opens, looks: made_up.Fa
     looks.known["node7/chat"] = UnreachableError("refused: correct-horse-battery", where="node7")
     app = open_app(redactor=redactor)
     async with app.run_test(size=(80, 24)) as pilot:
-        await app.workers.wait_for_complete()
-        await pilot.pause()
-        shown = made_up.screen_text(app)
+        shown = await settle(app, pilot)
     assert "refused" in shown
     assert "correct-horse" not in shown
 
@@ -79,7 +73,7 @@ def test_no_text_reaches_a_widget_as_markup() -> None:
     for name, tree in sources():
         for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
             called = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-            if called == "notify" and not any(word.arg == "markup" for word in call.keywords):
+            if called == "notify" and not any(word.arg in ("markup", None) for word in call.keywords):
                 wrong.append(f"{name}:{call.lineno}: notify without markup=False")
             if called in MARKUP and call.args and not _is_safe(call.args[-1 if called == "update_cell" else 0]):
                 wrong.append(f"{name}:{call.lineno}: {called}({ast.unparse(call.args[0])})")

@@ -36,7 +36,7 @@ def wish(preview: Preview, **more: object) -> Wish:
     return Wish(
         made_up.extend_context(),
         made_up.inventory(),
-        preview.plan,
+        (preview.plan,),
         str(given["reason"]),
         bool(given["accept_pending"]),
     )

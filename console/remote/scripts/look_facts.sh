@@ -1,6 +1,7 @@
 # shellcheck shell=sh disable=SC2034,SC2154
 # look_facts.sh UNIT PORT STATE_FOLDER RUNTIME_FOLDER WHAT [FLAG...]
-# Everything a plan needs of one unit; WHAT = again: only what may have changed since, the unit, its files and process.
+# Everything a plan needs of one unit. WHAT = again: only what may have changed since, the unit, its files and process;
+# glance: that, the GPUs and the lock, cheap enough to ask for every ten seconds.
 # FLAGs are options of the engine whose values are paths.
 shared_files=
 unit=$1 port=$2 state_folder=$3 runtime_folder=$4 what=$5
@@ -202,6 +203,26 @@ if [ "$what" = again ]; then
   exit 0
 fi
 
+section gpu
+if command -v nvidia-smi >/dev/null 2>&1; then
+  gpu_said=$(timeout 15 nvidia-smi --query-gpu=index,name,memory.total,memory.used,driver_version,uuid --format=csv,noheader,nounits 2>&1)
+  printf 'status=%s\n%s\n' "$?" "$gpu_said"
+else
+  echo 'status=127'
+fi
+section driver
+cat /proc/driver/nvidia/version 2>/dev/null
+
+section lock
+describe_lock "$runtime_folder/$unit.lock"
+if [ "$what" = glance ]; then
+  section gpu_load
+  if command -v nvidia-smi >/dev/null 2>&1; then
+    timeout 5 nvidia-smi --query-gpu=utilization.gpu --format=csv,noheader,nounits 2>/dev/null
+  fi
+  exit 0
+fi
+
 section paths
 looked=' '
 look_at() {
@@ -245,16 +266,6 @@ case $working_folder in
   /*) look_at folder "$working_folder" ;;
 esac
 
-section gpu
-if command -v nvidia-smi >/dev/null 2>&1; then
-  gpu_said=$(timeout 15 nvidia-smi --query-gpu=index,name,memory.total,memory.used,driver_version,uuid --format=csv,noheader,nounits 2>&1)
-  printf 'status=%s\n%s\n' "$?" "$gpu_said"
-else
-  echo 'status=127'
-fi
-section driver
-cat /proc/driver/nvidia/version 2>/dev/null
-
 section xid
 # Only its driver writes such lines; the kernel's log is not small.
 if [ -e /proc/driver/nvidia ] || command -v nvidia-smi >/dev/null 2>&1; then
@@ -283,6 +294,4 @@ done
 set -f
 section ledger
 describe_ledger "$state_folder/$unit"
-section lock
-describe_lock "$runtime_folder/$unit.lock"
 exit 0
