@@ -1,4 +1,4 @@
-# make demo    the main job on a simulated host
+# make demo    the main job on a simulated host; make demo-tui: the terminal UI on one
 # make test    everything that is checked; REAL_HOSTS=required: a missing real host is a failure, not a skip
 PYTHON ?= python3
 WORKERS ?= 2
@@ -10,10 +10,14 @@ READY := $(VENV)/.ready
 export REAL_HOSTS
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo lab test check clean
+.PHONY: demo demo-tui lab test check clean
 
 demo: $(READY)
 	$(IN)/console demo $(if $(FAULT),--fault $(FAULT))
+
+# The terminal UI on a simulated host with three services, one of them down.
+demo-tui: $(READY)
+	$(IN)/console demo --tui
 
 # A simulated host that stays, until `make lab ACTION=down`.
 lab: $(READY)

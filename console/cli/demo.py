@@ -12,6 +12,7 @@ from console.cli import identity
 from console.cli.front import Front
 from console.cli.output import Output
 from console.cli.run import drive
+from console.cli.terminal import needs_terminal
 from console.errors import RefusedError
 from console.lab.lab import LabError, start_detached, stop_detached
 from console.lab.simulator.faults import NAMES
@@ -26,15 +27,19 @@ SPEED = 20.0
 DEMO_VARIABLES = {"mem_fraction": "0.92", "samples": "5", "sweep_contexts": "13,1663,3333,5553", "budget": "6m"}
 # A fault strikes the start with the larger window only, so that the demo also shows the way back.
 FAULT_ABOVE_CONTEXT = 32768
+SERVICES = ("k26", "chat", "coder")
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--fault", choices=NAMES, help="let the simulated engine fail in this way")
+    parser.add_argument("--tui", action="store_true", help="the terminal UI on three targets, one of them in trouble")
     parser.add_argument("--json", action="store_true", help="events as JSON lines on stdout")
 
 
 def run(arguments: argparse.Namespace, output: Output) -> int:
     folder = demo_folder()
+    if arguments.tui:
+        return tui(folder, output)
     output.note(
         f"a simulated host in {folder}: everything it says is marked as simulated, "
         f"and its clock runs {SPEED:.0f} times as fast as yours"
@@ -51,6 +56,29 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     finally:
         stop_detached(folder)
     return code
+
+
+def tui(folder: Path, output: Output) -> int:
+    """The terminal UI on a simulated host with three services; the host ends with it."""
+    needs_terminal()
+    from console.cli.main import VERBS
+    from console.tui.app import run_app
+
+    output.note(f"a simulated host with three services in {folder}; it takes some seconds")
+    try:
+        lab = start_detached(folder, speed=SPEED, services=SERVICES)
+    except LabError as error:
+        raise RefusedError(str(error), where=str(folder)) from error
+    try:
+        # Somebody edited the second one and never reloaded; the third one is down.
+        edited = lab.service(SERVICES[1]).unit_file
+        edited.write_text(
+            edited.read_text("utf-8").replace("--context-length 32768", "--context-length 65536"), "utf-8"
+        )
+        lab.ask("systemctl", "stop", lab.service(SERVICES[2]).unit)
+        return run_app(lab.hosts_toml, output.redactor, verbs={verb: text for verb, (_, text) in VERBS.items()})
+    finally:
+        stop_detached(folder)
 
 
 def demo_folder() -> Path:

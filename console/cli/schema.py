@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", choices=["runbook", "hosts", "record", "plan"], help="which file's schema")
+    parser.add_argument("file", choices=["runbook", "hosts", "record", "plan", "tui"], help="which file's schema")
 
 
 def run(arguments: argparse.Namespace, output: Output) -> int:
@@ -29,6 +29,10 @@ def schema_of(file: str) -> dict[str, Any]:
 
     if file == "runbook":
         return runbook_schema()
+    if file == "tui":
+        from console.tui.preferences import Preferences
+
+        return Preferences.model_json_schema(by_alias=True)
     models: dict[str, type[BaseModel]] = {"hosts": Inventory, "record": Record, "plan": PlanFile}
     return without_excluded(models[file], models[file].model_json_schema(by_alias=True))
 

@@ -20,8 +20,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, output: Output) -> int:
-    if not (sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()) or os.environ.get("TERM") == "dumb":
-        raise UsageError("the terminal UI needs a terminal", hint="console --help names the commands that do not")
+    needs_terminal()
     path = inventory_path(arguments)
     from console.cli.main import VERBS
     from console.tui.app import run_app
@@ -29,3 +28,9 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     chosen = {"ascii": arguments.ascii, "mouse": False if arguments.no_mouse else None, "theme": arguments.theme}
     verbs = {verb: text for verb, (_, text) in VERBS.items()}
     return run_app(path, output.redactor, verbs=verbs, chosen=chosen)
+
+
+def needs_terminal() -> None:
+    """Textual would draw into a pipe, too. Raises UsageError where there is no terminal, or one that cannot move."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()) or os.environ.get("TERM") == "dumb":
+        raise UsageError("the terminal UI needs a terminal", hint="console --help names the commands that do not")

@@ -8,8 +8,9 @@ from console.engines.base import Engine
 from console.errors import ConsoleError
 from console.schema.facts import Facts, UnitFile
 from console.settings.flags import sought
-from console.settings.locate import Found, locate
+from console.settings.locate import locate
 from console.settings.resolve import unit_of
+from console.settings.sites import Found
 from console.untrusted import clean, decode
 from console.views.cells import wrap
 
@@ -19,7 +20,6 @@ WINS = ">"
 def winning_lines(facts: Facts, engine: Engine, settings: Sequence[str]) -> dict[tuple[str, int], list[str]]:
     """(path, line) → the settings whose value stands there; and the refusals under ("", 0)."""
     found: dict[tuple[str, int], list[str]] = {}
-    files = {file.path: file.content for file in facts.files}
     for setting in settings:
         try:
             place = locate(unit_of(facts), engine, sought(engine, setting=setting))
@@ -27,9 +27,7 @@ def winning_lines(facts: Facts, engine: Engine, settings: Sequence[str]) -> dict
             found.setdefault(("", 0), []).append(f"{setting}: {str(error).splitlines()[0]}")
             continue
         if isinstance(place, Found):
-            start = place.command.words[place.occurrence.value_index].start
-            line = files.get(place.command.path, b"")[:start].count(b"\n") + 1
-            found.setdefault((place.command.path, line), []).append(setting)
+            found.setdefault((place.path, place.line), []).append(setting)
     return found
 
 
