@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from console.cli import one_step
+from console.cli.diagnose_group import Replicas
 from console.cli.output import Output
 from console.errors import UsageError
 from console.schema.names import seconds
@@ -57,4 +58,12 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     }
     title = f"Why is {' '.join(arguments.targets) or 'it'} slow?"
     runbook = one_step.runbook_of("diagnose.decode", title, {key: value for key, value in fields.items() if value})
-    return one_step.run(arguments, output, runbook)
+    replicas = Replicas()
+    code = one_step.run(arguments, output, runbook, also=replicas.event)
+    if arguments.json and len(replicas.seen) > 1:
+        output.json(
+            {"type": "group.compared", "odd": [{"target": one.target, "text": one.text} for one in replicas.odd()]}
+        )
+    elif told := list(replicas.lines()):
+        output.data("\n" + "\n".join(told))
+    return code

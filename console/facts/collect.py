@@ -21,6 +21,7 @@ from console.facts.parse import (
     parse_paths,
     parse_process,
     parse_shared,
+    parse_software,
 )
 from console.remote.files import parse_files
 from console.remote.session import Reader
@@ -85,6 +86,7 @@ async def collect(reader: Reader, engine: Engine, *, patience_s: float = 0.0, as
         serving_reason=reason,
         paths=parse_paths(sections.get("paths", b"")),
         shared=parse_shared(sections.get("sharing", b"")),
+        software=parse_software(sections.get("software", b"")),
         ledger=parse_ledger(sections.get("ledger", b"")),
         lock=parse_lock(sections.get("lock", b"")),
         guard=parse_guard(sections.get("guard", b""), host.uptime_s),

@@ -20,6 +20,7 @@ from console.schema.facts import (
     PathCheck,
     Process,
     SharedFile,
+    Software,
     SudoState,
 )
 from console.untrusted import decode, one_line
@@ -153,6 +154,18 @@ def _words(section: bytes) -> list[str]:
     """NUL-terminated words, base64. Words may be empty; only the last terminator is none."""
     data = unbase64(section)
     return [decode(word) for word in data.removesuffix(b"\0").split(b"\0")] if data else []
+
+
+def parse_software(section: bytes) -> Software:
+    """`package=` as often as there are any; the first image that is told."""
+    lines = [line.partition("=") for line in decode(section).splitlines()]
+    said = pairs(section)
+    at = said.get("system_packages_at", "")
+    return Software(
+        packages=tuple(sorted(one_line(value, 120) for name, _, value in lines if name == "package" and value)),
+        image=next((one_line(value, 120) for name, _, value in lines if name == "image" and value), ""),
+        system_packages_at=int(at) if at.isdigit() else None,
+    )
 
 
 def parse_paths(section: bytes) -> tuple[PathCheck, ...]:

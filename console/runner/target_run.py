@@ -31,11 +31,14 @@ from console.runner.guard import Guard
 from console.runner.ledger import Ledger
 from console.runner.lock import UnitLock
 from console.runs.target_state import NOT_MADE
+from console.schema.cells import Cell
 from console.schema.change import Change, FileChange, RestartChange
 from console.schema.events import (
+    CellMeasured,
     ChangeIntended,
     ChangeMade,
     ChangeUndone,
+    Event,
     StepFinished,
     StepStarted,
 )
@@ -81,6 +84,7 @@ class TargetRun:
         self.started_at = context.clock.monotonic()
         self.message = ""
         self.step_aborted = False
+        self.cells: list[Cell] = []
         self.logging: list[asyncio.Task[Any]] = []
         self.stop = context.abort.of_target()
 
@@ -262,7 +266,7 @@ class TargetRun:
             plan=plan,
             step=step,
             clock=self.reader.clock,
-            emit=self.context.emit,
+            emit=self.say,
             before=self.seen_facts(),
             request_id=f"console-{self.context.run}"[:40],
             invocation_before=self.invocation_before,
@@ -275,7 +279,14 @@ class TargetRun:
             regained=self.regained,
             later=self.later,
             results_path=self.context.results_path,
+            cells=self.cells,
         )
+
+    def say(self, event: Event) -> Event:
+        """What a step says; cells are kept for the steps after it."""
+        if isinstance(event, CellMeasured):
+            self.cells.append(event.cell)
+        return self.context.emit(event)
 
     def later(self, work: Coroutine[Any, Any, Any]) -> None:
         """What must still be done after a step was stopped; the connection is kept open for it for a moment."""

@@ -155,6 +155,14 @@ class MemoryLog(Read):
 OPEN_STATES = frozenset({"open", "undoing", "guard"})
 
 
+class Software(Read):
+    """What the engine's process is made of, as far as it can be seen from the host."""
+
+    packages: tuple[str, ...] = ()  # name-version of those that decide speed, in the environment of its interpreter
+    image: str = ""  # of its container
+    system_packages_at: int | None = None  # when the host's own were last changed, seconds since the epoch
+
+
 class LedgerEntry(Read):
     """A change the host remembers. `document` is its change.json, masked."""
 
@@ -210,6 +218,7 @@ class Facts(Read):
     prefill_tok_s: float | None = None  # as the engine last logged it
     foreign_requests_60s: int | None = None  # requests not ours in the last minute; None: cannot be seen
     models: tuple[ModelConfig, ...] = ()
+    software: Software = Field(default_factory=Software)
     memory: MemoryLog = Field(default_factory=MemoryLog)
 
     def names(self) -> dict[str, str | int | float | None]:

@@ -13,6 +13,7 @@ from console.clock import Clock
 from console.engines.base import Engine
 from console.facts.watch import Watch
 from console.remote.session import Reader
+from console.schema.cells import Cell
 from console.schema.change import CommandChange, ReloadChange, RestartChange
 from console.schema.events import Event
 from console.schema.facts import Facts
@@ -81,6 +82,7 @@ class StepIO:
     extended_s: Callable[[], float] = lambda: 0.0
     regained: Callable[[], Awaitable[None]] | None = None  # called when a lost connection is back
     later: Callable[[Coroutine[Any, Any, Any]], None] = lambda work: work.close()  # still to be done after a stop
+    cells: list[Cell] = field(default_factory=list)  # measured so far in this run
     results_path: Path | None = None  # the results repository, where there is one
 
 

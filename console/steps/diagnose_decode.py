@@ -12,6 +12,7 @@ from console.analysis.diagnosis.changed import Compared, compare
 from console.analysis.diagnosis.complaint import Baseline, Complaint, stated
 from console.analysis.diagnosis.diagnosis import Evidence, diagnose
 from console.analysis.diagnosis.passive import passive_of
+from console.analysis.diagnosis.recorded import Cell
 from console.analysis.statistics.distributions import t_quantile
 from console.facts.speed import look_at_speed
 from console.results.queries.speed import KnownSpeed, known_speed
@@ -81,6 +82,7 @@ class DiagnoseDecode(Step):
             complaint=self.complaint(),
             passive=passive.seen,
             recorded=known.recorded,
+            measured=tuple(_measured(io)),
             hardware=seen.hardware,
             compared=_compared(io, known),
             ceiling=passive.ceiling,
@@ -91,6 +93,14 @@ class DiagnoseDecode(Step):
         for event in events(target.name, found, notes):
             io.emit(event)
         return StepResult("ok", found.reconciled.sentence)
+
+
+def _measured(io: StepIO) -> Iterator[Cell]:
+    """The cells of a sweep that this run made before."""
+    for one in io.cells:
+        if one.step == "sweep" and one.rate_tok_s and one.accept_length and one.context_tokens is not None:
+            at = one.at_tokens if one.at_tokens is not None else float(one.context_tokens)
+            yield Cell(one.context_tokens, at, one.rate_tok_s, one.accept_length, one.text_class)
 
 
 def _pool_tokens(io: StepIO) -> int | None:

@@ -42,8 +42,31 @@ def events(target: str, found: Diagnosis, notes: Sequence[str]) -> Iterator[Even
         }  # fmt: skip
         yield FindingMade(name="step_time_intercept", value=round(curve.intercept_ms, 3), unit="ms", **common)
         yield FindingMade(name="step_time_slope", value=round(curve.slope_ms, 6), unit="ms/token", **common)
+        if found.complaint.context_tokens is not None:
+            at = found.complaint.context_tokens
+            yield FindingMade(
+                target=target,
+                name="log_step_time",
+                value=round(curve.step_ms(at), 3),
+                unit="ms",
+                context_tokens=round(at),
+                n=found.windows,
+                method="passive",
+                source="log",
+            )
     for one in found.excluded:
         yield FindingMade(target=target, name="windows_excluded", value=one.count, source=one.reason)
+    if found.accept_length is not None:
+        yield FindingMade(
+            target=target,
+            name="log_accept_length",
+            value=round(found.accept_length, 3),
+            n=found.windows,
+            method="passive",
+            source="log",
+        )
+    for sign in found.hardware.signs:
+        yield ConclusionMade(target=target, kind="hardware", text=sign.text, evidence=sign.kind)
     yield ConclusionMade(target=target, kind="verdict", text=verdict(found))
     for kind, said in (("cause", found.causes), ("ruled_out", found.ruled_out), ("lever", found.levers)):
         for item in said:

@@ -74,13 +74,28 @@ def _packages(facts: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(map(str, found)) if isinstance(found, Sequence) and not isinstance(found, str) else ()
 
 
+def _models(facts: Mapping[str, Any]) -> dict[str, str]:
+    """Path of each config → its digest and the bytes of the weights beside it."""
+    found = facts.get("models")
+    return (
+        {
+            str(one.get("path")): f"{one.get('sha256')} {one.get('weights_bytes')}"
+            for one in found
+            if isinstance(one, Mapping) and one.get("sha256")
+        }
+        if isinstance(found, Sequence)
+        else {}
+    )
+
+
 _LOOKED_AT: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {
     "engine version": _at("serving", "version"),
     "packages": _packages,
     "driver": _at("host", "kernel_driver"),
     "kernel": _at("host", "kernel"),
     "image": _at("software", "image"),
-    "model files": _at("software", "model_files"),
+    "model files": _models,
+    "packages of the system": _at("software", "system_packages_at"),
     "files that decide the unit": _files,
     "command line": _at("process", "argv"),
     "GPUs": _gpus,

@@ -61,6 +61,7 @@ class Evidence:
     complaint: Complaint
     passive: Passive
     recorded: Recorded = field(default_factory=Recorded)
+    measured: tuple[Cell, ...] = ()  # a sweep of this very run
     hardware: Hardware | None = None
     compared: Compared | None = None
     ceiling: float | None = None  # the most tokens a step can commit
@@ -92,6 +93,7 @@ class Diagnosis:
     notes: tuple[str, ...] = ()
     excluded: tuple[Excluded, ...] = ()
     windows: int = 0
+    accept_length: float | None = None  # of the log
     acceptance: tuple[tuple[float, float, int], ...] = ()
     factors: tuple[Judged, ...] = ()
     hardware: HardwareVerdict = field(default_factory=HardwareVerdict)
@@ -100,15 +102,19 @@ class Diagnosis:
 def diagnose(evidence: Evidence, quantile: Callable[[float, float], float]) -> Diagnosis:
     """The verdict on a complaint. `quantile(p, df)` is Student's t. Never a guess: what is missing is said."""
     passive_curve, passive = fit_windows(evidence.passive)
-    cells = evidence.recorded.cells
-    recorded_curve = curve_of(cells, evidence.recorded.source)
+    cells = evidence.recorded.cells or evidence.measured
+    source = evidence.recorded.source if evidence.recorded.cells else "the sweep of this run"
+    recorded_curve = curve_of(cells, source)
     curve = recorded_curve or passive_curve
     complaint = filled(evidence.complaint, passive, evidence.recorded.acceptance)
     reference, known_cell = reference_of(complaint.baselines, cells)
     reconciled = reconcile(complaint, curve, reference, quantile)
     hardware = judge(evidence.hardware) if evidence.hardware else HardwareVerdict()
     user = complaint.accept_length.value if complaint.accept_length else None
-    factors = judge_factors(passive, recorded_curve, known_cell.accept_length if known_cell else None, user, hardware)
+    again = evidence.measured if evidence.recorded.cells else ()
+    factors = judge_factors(
+        passive, again, recorded_curve, known_cell.accept_length if known_cell else None, user, hardware
+    )
     causes = _causes(reconciled, factors, recorded_curve)
     told = list(_of_other_rates(evidence, complaint, curve))
     explained = reconciled.verdict == EXPLAINED
@@ -120,13 +126,14 @@ def diagnose(evidence: Evidence, quantile: Callable[[float, float], float]) -> D
         curve=curve,
         passive_curve=passive_curve,
         causes=(*causes, *told) if explained else tuple(causes),
-        notes=() if explained else tuple(one.text for one in told),
+        notes=(*(() if explained else (one.text for one in told)), *_changed(evidence.compared)),
         ruled_out=tuple(_ruled_out(evidence, complaint, reconciled, factors)),
         levers=tuple(_levers(evidence, complaint, curve, passive)),
         assumed=complaint.assumed,
         missing=tuple(_missing(evidence, passive, reconciled, factors)),
         excluded=passive.excluded,
         windows=len(passive.windows),
+        accept_length=mean_acceptance(passive.windows),
         acceptance=acceptance_over_time(passive.windows),
         factors=tuple(factors),
         hardware=hardware,
@@ -223,6 +230,11 @@ def _levers(evidence: Evidence, complaint: Complaint, curve: Curve | None, passi
         ceiling=evidence.ceiling,
     )
     return [Said(one.text, one.evidence, one.gain) for one in found]
+
+
+def _changed(compared: Compared | None) -> Iterator[str]:
+    if compared is not None:
+        yield from (f"changed since {compared.since}: {text}" for text in compared.differs)
 
 
 def _missing(evidence: Evidence, passive: Passive, reconciled: Reconciled, factors: Sequence[Judged]) -> list[str]:

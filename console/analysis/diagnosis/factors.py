@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 
 from console.analysis.diagnosis import window as w
 from console.analysis.diagnosis.curve import Curve
 from console.analysis.diagnosis.hardware import HardwareVerdict
+from console.analysis.diagnosis.recorded import Cell
 from console.analysis.diagnosis.window import Passive, mean_acceptance
 
 # Steps this much off the recorded curve have moved; below it a sweep of another day differs as much.
@@ -32,6 +33,7 @@ class Judged:
 
 def judge_factors(
     passive: Passive,
+    measured: Sequence[Cell],
     recorded: Curve | None,
     recorded_acceptance: float | None,
     user_acceptance: float | None,
@@ -39,7 +41,7 @@ def judge_factors(
 ) -> list[Judged]:
     """Every factor, the step time first."""
     return [
-        _steps(passive, recorded),
+        _steps(passive, measured, recorded),
         *_acceptance(passive, recorded_acceptance, user_acceptance),
         *_scheduler(passive),
         *_graphs(passive),
@@ -47,9 +49,15 @@ def judge_factors(
     ]
 
 
-def _steps(passive: Passive, recorded: Curve | None) -> Judged:
+def _steps(passive: Passive, measured: Sequence[Cell], recorded: Curve | None) -> Judged:
+    """A sweep of now is the better witness; the log's windows speak where there is none."""
     if recorded is None:
         return Judged("steps", None, "no recorded sweep to compare the step time with")
+    if measured:
+        ratio = median(cell.step_ms / recorded.step_ms(cell.context_tokens) for cell in measured)
+        told = f"steps of {len(measured)} cells measured now are {ratio:.2f}x the recorded curve's"
+        slower = ratio > 1.0 + MOVED
+        return Judged("steps", slower, f"a regression: {told}" if slower else told, ratio)
     if len(passive.windows) < LEAST_WINDOWS:
         return Judged("steps", None, f"only {len(passive.windows)} usable windows in the log: step time not compared")
     ratios = [one.step_s * 1000.0 / recorded.step_ms(one.context_tokens, one.batch) for one in passive.windows]

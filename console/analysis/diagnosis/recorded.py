@@ -13,7 +13,7 @@ from console.analysis.statistics.sweep import Cell as SweepCell
 from console.analysis.statistics.sweep import SweepFit, fit
 
 # A rate that was quoted is one on record when they differ by no more than this.
-SAME_RATE = math.log(1.03)
+SAME_RATE = math.log(1.05)
 # Contexts within a factor of two are alike.
 ALIKE = 2.0
 

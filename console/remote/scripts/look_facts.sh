@@ -223,6 +223,33 @@ if [ "$what" = glance ]; then
   exit 0
 fi
 
+# What the engine is made of: whether "nothing changed" can be told of it later.
+section software
+if [ -e /var/lib/dpkg/status ]; then
+  printf 'system_packages_at=%s\n' "$(stat -c %Y /var/lib/dpkg/status)"
+elif [ -e /var/lib/rpm ]; then
+  printf 'system_packages_at=%s\n' "$(stat -c %Y /var/lib/rpm)"
+fi
+if [ -n "$port_pid" ]; then
+  program=$(tr '\000' '\n' <"/proc/$port_pid/cmdline" | head -n 1)
+  set +f
+  for folder in "${program%/bin/*}"/lib/python3*/site-packages; do
+    for path in "$folder"/torch-*.dist-info "$folder"/sglang*.dist-info "$folder"/sgl_kernel*.dist-info "$folder"/vllm-*.dist-info "$folder"/flash*.dist-info "$folder"/triton-*.dist-info "$folder"/transformers-*.dist-info "$folder"/xgrammar-*.dist-info "$folder"/nvidia_nccl*.dist-info; do
+      if [ -e "$path" ]; then
+        path=${path##*/}
+        printf 'package=%s\n' "${path%.dist-info}"
+      fi
+    done
+  done
+  set -f
+  container=$(sed -n 's/.*[/-]\([0-9a-f]\{64\}\).*/\1/p' "/proc/$port_pid/cgroup" 2>/dev/null | head -n 1)
+  for tool in docker podman; do
+    if [ -n "$container" ] && command -v "$tool" >/dev/null 2>&1; then
+      printf 'image=%s\n' "$(root "$tool" inspect --format '{{.Image}}' "$container" 2>/dev/null)"
+    fi
+  done
+fi
+
 section paths
 looked=' '
 look_at() {
