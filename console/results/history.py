@@ -19,7 +19,7 @@ from console.untrusted import decode
 
 # NUL can stand in none of them.
 _FIELDS = ("%H", "%ct", "%at", "%s", "%(trailers:only,unfold)")
-_FORM = "%x00".join(_FIELDS) + "%x00"
+FORM = "%x00".join(_FIELDS) + "%x00"
 _RUN = re.compile(r"^Run-Id: (\S+)", re.MULTILINE)
 _TARGET = re.compile(r"^Target: (\S+)", re.MULTILINE)
 _FINISHED = re.compile(r"^Finished: (\S+)", re.MULTILINE)
@@ -95,7 +95,7 @@ class History:
         """
         if self.is_empty:
             return
-        words = ["log", f"--format={_FORM}", *(f"--grep={pattern}" for pattern in patterns)]
+        words = ["log", f"--format={FORM}", *(f"--grep={pattern}" for pattern in patterns)]
         words += ["--all-match", "-i", "--basic-regexp"] if patterns else []
         if span.since is not None:
             words.append(f"--since={int(span.since - SKEW_S)}")  # commits come after their run
