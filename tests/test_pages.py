@@ -16,7 +16,7 @@ import pytest
 from console.lab.lab import Lab
 
 ROOT = Path(__file__).parents[1]
-PAGES = ("README.md", "docs/change-a-setting.md", "docs/measure.md", "docs/diagnose.md", "docs/capacity.md")
+PAGES = ("README.md", "docs/change-a-setting.md", "docs/measure.md", "docs/diagnose.md", "docs/capacity.md", "docs/audit.md")
 # Run by CI itself, around this test.
 BY_CI = ("make demo", "make test", "pip install")
 
@@ -46,10 +46,11 @@ def test_commands_of(page: str, gpu1: Lab, tmp_path: Path) -> None:
         "PYTHONPATH": str(ROOT),
     }
     for line in shown:
-        words = shlex.split(line)
-        assert words[0] == "console", f"{page}: {line}"
+        words = [as_here(word, gpu1.folder / "results") for word in shlex.split(line)]
+        assert words[0] in ("console", "git"), f"{page}: {line}"
+        command = [sys.executable, "-m", "console"] if words[0] == "console" else ["git"]
         done = subprocess.run(
-            [sys.executable, "-m", "console", *words[1:]],
+            [*command, *words[1:]],
             cwd=ROOT,
             env=environment,
             stdin=subprocess.DEVNULL,
@@ -59,6 +60,17 @@ def test_commands_of(page: str, gpu1: Lab, tmp_path: Path) -> None:
             check=False,
         )
         assert done.returncode == 0, f"{page}: {line}\n{done.stdout}\n{done.stderr}"
+        # A question to git that finds nothing would end well, too.
+        assert words[0] == "console" or done.stdout.strip(), f"{page}: {line} answers nothing"
+
+
+def as_here(word: str, results: Path) -> str:
+    """A word of a page with what differs from reader to reader: the repository, and the ids of runs in it."""
+    if "RUN" not in word and "OLDER" not in word:
+        return word.replace("../findings", str(results))
+    log = ["git", "-C", str(results), "log", "--format=%(trailers:key=Run-Id,valueonly,separator=)"]
+    runs = subprocess.run(log, capture_output=True, text=True, check=True).stdout.split()
+    return word.replace("OLDER", runs[-1]).replace("RUN", runs[0])
 
 
 def test_every_exit_code_of_the_page_is_the_programs() -> None:

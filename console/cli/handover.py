@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     history, unpushed, said = kept(hosts.results_path, hosts.results.push)
     runs = list_runs(base_folder(os.environ))
     seen = [facts for _, facts in looked]
-    items: list[query.Item] = [*query.open_items(runs, seen), *query.lock_items(seen)]
+    items: list[query.Item] = [*query.open_items(runs, seen), *query.guard_items(seen), *query.lock_items(seen)]
     if history is not None:
         found = [drift(history, facts, engine_named(target.service.engine)) for target, facts in looked]
         items += [*query.drift_items(found), *query.ended_items(history, since)]

@@ -12,8 +12,10 @@ from console.cli.output import Output
 QUERIES = {
     "list": ("console.cli.history_list", "the newest records first"),
     "show": ("console.cli.history_show", "one run: what was done, whether it holds, what it cost"),
+    "report": ("console.cli.history_report", "the report of a run, also as one HTML file"),
     "compare": ("console.cli.history_compare", "two runs: what differs, and whether it is more than noise"),
     "blame": ("console.cli.history_blame", "who set each value in force, when and why"),
+    "trend": ("console.cli.history_trend", "each measured figure over time, and where its level changed"),
     "drift": ("console.cli.history_drift", "what is not as it was recorded"),
     "adopt": ("console.cli.history_adopt", "record what is so now, as a beginning"),
     "audit": ("console.cli.history_audit", "one setting on every target in a period"),

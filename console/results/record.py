@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from console.errors import InternalError, StateError
-from console.results import measured, report
+from console.results import before_after, measured, report
 from console.results.stack import stack_of
 from console.runs.directory import RunDirectory, write_durably
 from console.runs.state import RunState
@@ -129,6 +129,8 @@ def documents(record: Record) -> dict[str, bytes]:
         "report.md": report.render(record),
         **measured.files(record),
     }
+    if svg := before_after.chart(before_after.pairs(record), title=f"{record.target}: tokens before and after"):
+        files[before_after.NAME] = svg
     return {name: text.encode("utf-8", "backslashreplace") for name, text in files.items()}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from console.results import before_after
 from console.results.figures import figure, main_figures, span
 from console.schema.cells import Cell
 from console.schema.events import FindingMade, LevelsRead
@@ -31,6 +32,16 @@ def _lines(record: Record) -> Iterator[str]:
         yield ""
     yield from _table(("", ""), _head(record))
     yield from _section("Settings", ("setting", "before", "after", "file", ""), _settings(record))
+    yield from _section(
+        "Found, made by somebody else",
+        ("what", "recorded", "now", "how", "between"),
+        (
+            (o.setting, _value(o.before), _value(o.after), o.how, f"{o.since} and {o.until}" if o.since else "")
+            for o in record.observed
+        ),
+    )
+    if before_after.pairs(record):
+        yield from (f"![Before and after]({before_after.NAME})", "")
     yield from _section(
         "Levels", ("setting", "disk", "loaded", "running", "serving", "agree"), map(_level, record.levels)
     )

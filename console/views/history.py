@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from console.results.figures import figure
 from console.views.cells import wrap
+from console.views.charts import line_chart
 from console.views.figures import day
 from console.views.listings import SHORT_ID, login
 from console.views.tables import table
@@ -14,6 +15,7 @@ from console.views.tables import table
 if TYPE_CHECKING:
     from console.results.queries.blame import Blame, Blamed
     from console.results.queries.compare import Compared, Difference
+    from console.results.queries.trend import Series
 
 
 def blame_text(blamed: Blamed, width: int = 80) -> str:
@@ -61,6 +63,36 @@ def compare_text(compared: Iterable[Compared], width: int = 80) -> str:
             if names:
                 said += wrap(f"only in {letter}: {', '.join(names)}", width, rest="  ")
     return "\n".join(said)
+
+
+def trend_text(found: Sequence[Series], width: int = 80) -> str:
+    """Each figure over time: its chart, where its level changed, and whether the newest still belongs to it."""
+    said: list[str] = []
+    for one in found:
+        at = f" at {one.context_tokens} tokens" if one.context_tokens else ""
+        head = f"{one.name}{at} {one.text_class}".strip()
+        points = [(float(index), point.value) for index, point in enumerate(one.points)]
+        said += [""] if said else []
+        period = f"{day(one.points[0].at)} to {day(one.points[-1].at)}"
+        title = f"{head} ({one.unit or 'no unit'}), {len(one.points)} runs, {period}"
+        said += line_chart(points, title=title, width=width, height=6) if len(points) > 2 else wrap(title, width)
+        said += wrap(one.stack, width, first="  ", rest="  ") if one.stack else []
+        for step in one.steps:
+            said += wrap(
+                f"{day(step.at)} run {step.run[:SHORT_ID]}: {figure(step.before)} -> {figure(step.after)}"
+                f" ({step.change * 100:+.1f} %, p={step.p:.1g})",
+                width, first="  ", rest="    ",
+            )  # fmt: skip
+        said.append(f"  newest {figure(one.points[-1].value)}: {newest(one)}")
+    return "\n".join(said)
+
+
+def newest(one: Series) -> str:
+    """Whether the newest value is one more of the same."""
+    if one.low is None or one.high is None:
+        return "too few runs to say what to expect"
+    expected = f"expected {figure(one.low)} to {figure(one.high)}"
+    return f"as before, {expected}" if one.newest == "as before" else f"OUTSIDE what was before, {expected}"
 
 
 def _differences(what: str, found: Sequence[Difference], width: int) -> list[str]:

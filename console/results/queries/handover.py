@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from console.results.history import History, Span
+from console.results.history import History, Span, seconds_of, utc
 from console.results.queries.drift import Drifted
 from console.runs.listing import RunSummary
 from console.schema.facts import Facts
@@ -18,6 +18,7 @@ WENT_WRONG = frozenset(
 )
 SECTIONS = {
     "open": "open changes",
+    "guard": "guards that are armed",
     "lock": "locks held now",
     "drift": "not as recorded",
     "unkept": "records not committed or not pushed",
@@ -74,6 +75,20 @@ def open_items(runs: Iterable[RunSummary], facts: Sequence[Facts]) -> Iterator[I
         for target, why in run.open_targets.items():
             if (target, run.id) not in told:
                 yield Item("open", target, why, run.started, run.operator, run.reason, run.id, run.next)
+
+
+def guard_items(facts: Sequence[Facts]) -> Iterator[Item]:
+    """Dead-man's switches on the hosts, each with the time it looks next."""
+    for seen in facts:
+        guard = seen.guard
+        if guard.run:
+            at = ""
+            if guard.fires_in_s is not None and (read := seconds_of(seen.read_at)) is not None:
+                at = f", looks at {utc(read + guard.fires_in_s)}"
+            commands = (f"console takeover {guard.run}", f"console takeover {guard.run} --rollback")
+            yield Item(
+                "guard", seen.target, f"the host puts the change back by itself{at}", run=guard.run, close=commands
+            )
 
 
 def lock_items(facts: Sequence[Facts]) -> Iterator[Item]:
