@@ -24,17 +24,18 @@ class Pair:
 
 
 def pairs(record: Record) -> tuple[Pair, ...]:
-    """What changed of the window asked for and of the pool that was made, where both are known."""
-    found = [
-        (setting.setting, setting.before, setting.after)
-        for setting in record.settings
-        if setting.setting == "context_length" and setting.made
-    ]
+    """The window asked for beside the pool made for it; empty where one is not known, or nothing changed."""
     before, after = record.stack_before, record.stack_after
-    if before is not None and after is not None and before.pool_tokens and after.pool_tokens:
-        found.append(("pool_tokens", str(before.pool_tokens), str(after.pool_tokens)))
-    shown = [Pair(name, float(a), float(b)) for name, a, b in found if a and b and a.isdigit() and b.isdigit()]
-    return tuple(pair for pair in shown if pair.before != pair.after)
+    asked = [one for one in record.settings if one.setting == "context_length" and one.made]
+    if before is None or after is None or not before.pool_tokens or not after.pool_tokens:
+        return ()
+    pools = Pair("pool_tokens", before.pool_tokens, after.pool_tokens)
+    windows = [
+        Pair(one.setting, float(one.before), float(one.after))
+        for one in asked
+        if one.before and one.after and one.before.isdigit() and one.after.isdigit()
+    ]
+    return (*windows, pools) if windows or pools.before != pools.after else ()
 
 
 def chart(found: Sequence[Pair], *, title: str) -> str:
