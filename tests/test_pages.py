@@ -16,7 +16,14 @@ import pytest
 from console.lab.lab import Lab
 
 ROOT = Path(__file__).parents[1]
-PAGES = ("README.md", "docs/change-a-setting.md", "docs/measure.md", "docs/diagnose.md", "docs/capacity.md", "docs/audit.md")
+PAGES = (
+    "README.md",
+    "docs/change-a-setting.md",
+    "docs/measure.md",
+    "docs/diagnose.md",
+    "docs/capacity.md",
+    "docs/audit.md",
+)
 # Run by CI itself, around this test.
 BY_CI = ("make demo", "make test", "pip install")
 
