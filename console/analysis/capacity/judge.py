@@ -46,6 +46,8 @@ def judge_setup(situation: Situation, after: Setup, engine: Engine, *, law: Deco
     missing = [*situation.missing, *prediction.missing]
     if limit is None and not any("config.json" in text for text in missing):
         missing.append("the model's limit: its config.json names no length")
+    if _draft_unknown(situation, after) and not any("draft" in text for text in missing):
+        missing.append("the draft's limit: its config.json was not read")
     warnings = [] if window is None else _let_through(situation, after, window, limit, draft_limit)
     verdict, sentence, variable = _verdict(situation, after, window, limit, draft_limit, prediction)
     pool = prediction.tokens
@@ -128,9 +130,19 @@ def _by_pool(
         return small, f"the pool will hold {most}{pool:,} tokens, one request of {window:,} needs more"
     if prediction.at_most:
         return "unknown", f"the pool will hold at most {pool:,} tokens; how much the rest takes was never seen"
-    if limit is None and window > (situation.window or 0):
-        return "unknown", f"the pool holds {pool:,} tokens, but how long a context the model was made for is not known"
+    if window > (situation.window or 0):
+        unknown = "model" if limit is None else "draft" if _draft_unknown(situation, after) else ""
+        if unknown:
+            said = f"the pool holds {pool:,} tokens, but how long a context the {unknown} was made for is not known"
+            return "unknown", said
     return "serves", f"the pool will hold {pool:,} tokens: {pool / window:.2f} requests of {window:,}"
+
+
+def _draft_unknown(situation: Situation, after: Setup) -> bool:
+    """Whether SGLang may refuse the window because of a draft whose limit was not read."""
+    drafts = after.engine == "sglang" and draft_is_a_model(after.algorithm, after.draft_path)
+    known = situation.draft_limit() is not None and after.draft_path == situation.setup.draft_path
+    return drafts and not known and not override_is_set(after.override, after.engine, after.version)
 
 
 def _with_largest(sentence: str, verdict: Verdict, largest: int | None) -> str:

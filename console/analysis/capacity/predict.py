@@ -52,6 +52,8 @@ def predict(situation: Situation, after: Setup, window: int | None) -> Predictio
     moved = after.parallel.tensor != before.parallel.tensor or after.parallel.pipeline != before.parallel.pipeline
     if moved:
         return Prediction(None, cell_after, missing=("the pool after a change of TP or PP: weights move, too",))
+    if after.draft_path != before.draft_path:
+        return Prediction(None, cell_after, missing=("the pool beside another draft: its weights take memory, too",))
     capped = before.max_total_tokens is not None and pool >= before.max_total_tokens
     if capped and after.max_total_tokens != before.max_total_tokens:
         return Prediction(None, cell_after, missing=("the pool without its cap: how much fits was never seen",))

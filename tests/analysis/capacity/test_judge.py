@@ -120,6 +120,16 @@ def test_beyond_the_draft() -> None:
     assert ask(seen(*models, words=DRAFTING), context_length="100000").verdict == "serves"
 
 
+def test_a_draft_whose_limit_is_not_known_is_not_promised() -> None:
+    gone = ModelConfig(role="draft", named="/models/d", error="no folder on the host holds /models/d")
+    said = ask(seen(config("model", "kimi-k2.6"), gone, words=DRAFTING), context_length="100000")
+    assert said.verdict == "unknown"
+    assert "the draft's config.json: no folder on the host holds /models/d" in said.missing
+    other = ask(seen(), context_length="100000", speculative_algorithm="EAGLE3", draft_model_path="/models/new")
+    assert other.verdict == "unknown"
+    assert ask(seen(), context_length="100000", speculative_algorithm="NGRAM").verdict == "serves"
+
+
 def test_the_draft_takes_its_part_of_every_token() -> None:
     models = (config("model", "kimi-k2.6"), config("draft", "kimi-k2.6-dflash"))
     assert ask(seen(*models, words=DRAFTING), context_length="100000").cell_bytes == 70_272 + 3_072
