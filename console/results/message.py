@@ -159,7 +159,7 @@ def _done(record: Record) -> Iterator[str]:
     if record.outcome is Outcome.ROLLED_BACK:
         yield "The old state was put back and is proven to serve."
     elif made and record.capacity and record.capacity.decode:
-        yield f"Expected of {one_line(record.capacity.decode.text, 300)}."
+        yield f"Expected there: {one_line(record.capacity.decode.text, 300)}."
     if record.outcome is Outcome.ROLLBACK_FAILED:
         yield "Putting the old state back was begun and is not proven: look at the host."
     if unknown := [change for change in record.changes if change.state == "unknown"]:

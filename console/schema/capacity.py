@@ -56,6 +56,7 @@ class Judgement(Read):
     warnings: tuple[str, ...] = ()
     variable: str = ""  # the environment variable that would let it through
     decode: DecodeCost | None = None
+    law: DecodeLaw | None = None  # what `decode` was reckoned with
     load_s: float | None = None  # predicted, start to ready
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import ClassVar, Literal
 
 from pydantic import Field, field_validator
@@ -11,9 +11,10 @@ from pydantic import Field, field_validator
 from console.analysis.capacity.report import reported as report
 from console.results.queries.decode_law import decode_law
 from console.schema.capacity import CapacityReport, Judgement
+from console.schema.cells import Cell
 from console.schema.events import CapacityJudged, ConclusionMade, Event, FindingMade
 from console.schema.hosts import Target
-from console.schema.plan import OnAbort
+from console.schema.plan import OnAbort, Plan
 from console.steps.base import Step, StepIO, StepResult
 
 
@@ -69,6 +70,28 @@ class CapacityCheck(Step):
         if told.judgement is not None:
             return said_of(told.judgement)
         return StepResult("ok", f"{len(told.rungs)} ways looked at")
+
+
+def against_law(plan: Plan, cells: Sequence[Cell]) -> list[FindingMade]:
+    """How far the deepest step time that was measured after the change is from what the plan reckoned with."""
+    law = plan.capacity.law if plan.capacity else None
+    measured = [(cell.at_tokens, cell.step_ms) for cell in cells if cell.at_tokens and cell.step_ms]
+    if law is None or not measured:
+        return []
+    at_tokens, step_ms = max(measured)
+    predicted = law.intercept_ms + law.slope_ms * at_tokens
+    return [
+        FindingMade(
+            target=plan.target.name,
+            name="step_time_error",
+            value=round((step_ms / predicted - 1) * 100, 2),
+            unit="%",
+            context_tokens=round(at_tokens),
+            method="measured / predicted - 1",
+            source=law.source,
+            figures={"predicted_ms": round(predicted, 1), "measured_ms": round(step_ms, 1)},
+        )
+    ]
 
 
 def said_of(judgement: Judgement) -> StepResult:

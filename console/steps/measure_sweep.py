@@ -18,6 +18,7 @@ from console.schema.names import Seconds
 from console.schema.plan import OnAbort
 from console.steps import measuring
 from console.steps.base import Step, StepIO, StepResult
+from console.steps.capacity_check import against_law
 from console.steps.measure_decode import OWN, Words, known_classes
 
 
@@ -93,6 +94,8 @@ class MeasureSweep(Step):
         for cell in without_repeats([cell for cell in sweep.cells if cell.rate_tok_s is None]):
             for finding in of_cell(target, cell):
                 io.emit(finding)
+        for finding in against_law(io.plan, sweep.cells):
+            io.emit(finding)
         line = line_of(sweep.cells, sweep.remeasured)
         partial = ("partial",) if cut_off else ()
         if line is None:

@@ -8,11 +8,12 @@ import pytest
 
 from console.errors import RefusedError
 from console.planning.capacity import refuse
-from console.schema.capacity import DecodeCost, Judgement
+from console.schema.capacity import DecodeCost, DecodeLaw, Judgement
+from console.schema.cells import Cell
 from console.schema.change import RestartChange
 from console.schema.events import FindingMade
 from console.schema.plan import Plan, PlannedStep
-from console.steps.capacity_check import CapacityCheck
+from console.steps.capacity_check import CapacityCheck, against_law
 from tests.fakes import FakeRemote, Told, plan, step_io
 
 RESTART = RestartChange(id="c3", step="restart", unit="chat.service", invocation_before="")
@@ -84,3 +85,18 @@ async def test_what_cannot_be_judged_is_never_shown_as_ok() -> None:
     judgement = Judgement(verdict="unknown", sentence="no config.json")
     result = await CapacityCheck().run(step_io(FakeRemote(), "capacity.check", Told(), plan=judged(judgement)))
     assert (result.outcome, result.message) == ("skipped", "not judged: no config.json; the proof decides")
+
+
+def test_the_deepest_step_is_compared_with_what_was_reckoned() -> None:
+    law = DecodeLaw(intercept_ms=26.3, slope_ms=0.0201, deepest_tokens=5869, accept_lengths=(2.9,), source="a sweep")
+    made = plan(capacity=Judgement(verdict="serves", sentence="", law=law))
+    cells = [cell(at_tokens=1000.0, step_ms=46.4), cell(at_tokens=100_000.0, step_ms=2238.9), cell(at_tokens=150_000.0)]
+    (found,) = against_law(made, cells)
+    assert (found.name, found.value, found.unit, found.context_tokens) == ("step_time_error", 9.95, "%", 100_000)
+    assert found.figures == {"predicted_ms": 2036.3, "measured_ms": 2238.9}
+    assert against_law(plan(), cells) == []
+    assert against_law(made, []) == []
+
+
+def cell(**more: Any) -> Cell:
+    return Cell(name="sweep", step="sweep", text_class="analysis", asked_tokens=1, **more)

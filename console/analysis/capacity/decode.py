@@ -15,7 +15,7 @@ def decode_cost(law: DecodeLaw, context_tokens: int) -> DecodeCost:
     times = context_tokens / law.deepest_tokens if law.deepest_tokens else 0.0
     said = f"decode at {context_tokens:,} tokens: {_time(step_ms)} a step"
     if rates:
-        said += ", " + ", ".join(f"{rate:.1f} tok/s at acceptance {accept:g}" for accept, rate in rates)
+        said += ", " + ", ".join(f"{rate:.1f} tok/s at acceptance {accept:.3g}" for accept, rate in rates)
     if times > _TRUSTED:
         said += f" (extrapolated {times:.0f}-fold from {law.deepest_tokens:,} tokens)"
     return DecodeCost(

@@ -69,6 +69,7 @@ def judge_setup(situation: Situation, after: Setup, engine: Engine, *, law: Deco
         warnings=tuple(warnings),
         variable=variable,
         decode=decode_cost(law, window) if law and window else None,
+        law=law,
         load_s=situation.load_s,
     )
 
