@@ -106,9 +106,7 @@ def of_report(told: CapacityReport) -> Iterator[Event]:
     judgement = told.judgement
     if judgement is not None:
         window = f"{judgement.window_tokens}: " if judgement.window_tokens else ""
-        yield FindingMade(
-            target=told.target, name="capacity", value=f"{window}{judgement.verdict}", method="arithmetic"
-        )
+        yield FindingMade(target=told.target, name="window", value=f"{window}{judgement.verdict}", method="arithmetic")
         yield from findings(judgement, told.target)
     if told.pool_tokens is not None:
         yield FindingMade(target=told.target, name="pool_tokens", value=told.pool_tokens, source="engine")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from console.analysis.capacity.cache import Parallel
-from console.analysis.capacity.limits import OVERRIDES
+from console.analysis.capacity.limits import OVERRIDES, release
 from console.engines.base import Engine
 from console.settings.flags import sought, value_in
 
@@ -51,7 +51,7 @@ def setup_of(
         version=version,
         window_text=said.text("context_length"),
         window=said.count("context_length"),
-        mem_fraction=said.number("mem_fraction"),
+        mem_fraction=said.number("mem_fraction") or default_share(engine.name, version),
         cache_dtype=said.text("kv_cache_dtype") or "auto",
         draft_cache_dtype=said.text("draft_kv_cache_dtype") or "",
         parallel=Parallel(
@@ -97,6 +97,17 @@ class Said:
 
     def truth(self, setting: str) -> bool:
         return bool(self.number(setting))
+
+
+def default_share(engine: str, version: str | None) -> float | None:
+    """The memory share of a command line that gives none: vLLM's is 0.90 up to 0.19 and 0.92 from 0.33 on.
+
+    SGLang works its own out from the GPU and reports it; None where it is not known.
+    """
+    released = release(version)
+    if engine != "vllm" or released is None:
+        return None
+    return 0.9 if released < (0, 20) else 0.92 if released >= (0, 33) else None
 
 
 def with_settings(words: Sequence[str], engine: Engine, settings: Mapping[str, str]) -> list[str]:

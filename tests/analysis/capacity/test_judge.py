@@ -163,6 +163,15 @@ def test_vllm_refuses_to_start_with_a_small_pool() -> None:
     assert said.verdict == "will not start"
 
 
+def test_vllm_has_a_share_of_its_own_where_none_is_given() -> None:
+    words = ("vllm", "serve", "/models/k", "--max-model-len", "32768", "--tensor-parallel-size", "8")
+    for version, share in (("0.19.1", 0.90), ("0.33.0", 0.92)):
+        lines = ask(seen(words=words, version=version), "vllm", context_length="99999", mem_fraction="0.95").lines
+        assert f"mem_fraction {share:g} -> 0.95 of 95.6 GiB: {(0.95 - share) * 97_894 / 1024:+.3f} GiB" in lines
+    between = ask(seen(words=words, version="0.25.0"), "vllm", context_length="99999", mem_fraction="0.95")
+    assert between.verdict == "unknown"
+
+
 def test_without_a_config_only_the_running_pool_counts() -> None:
     missing = ModelConfig(role="model", named="/models/k", error="/models/k holds no config.json")
     said = ask(seen(missing), context_length="200000")
