@@ -21,6 +21,7 @@ from console.settings import resolve
 from console.settings.flags import sought
 from console.settings.levels import level_of_words
 from console.settings.resolve import unit_of
+from console.settings.specifiers import specifiers
 from console.units.effective import EffectiveUnit
 
 STOPPED = ("inactive", "failed")
@@ -108,11 +109,12 @@ def same(engine: Engine, setting: str, left: str | None, right: str | None) -> b
 
 def loaded_is_disk(facts: Facts) -> bool:
     """Whether systemd has loaded the command line that the files have now."""
-    unit = unit_of(facts)
-    argv = resolve.argv_on_disk(unit, resolve.environment_on_disk(unit))
-    if argv is None or facts.unit.need_daemon_reload or not facts.unit.exec_start:
+    commands = unit_of(facts).commands()
+    if len(commands) != 1 or facts.unit.need_daemon_reload or not facts.unit.exec_start:
         return False
-    return " ".join(argv).split() == facts.unit.exec_start[0].split()
+    # systemd shows variables as they are written, and specifiers filled in.
+    words = [specifiers(word, facts.unit.id) for word in commands[0].argv]
+    return None not in words and " ".join(filter(None, words)).split() == facts.unit.exec_start[0].split()
 
 
 def without_ours(facts: Facts, plan: Plan, seen: dict[str, Seen]) -> EffectiveUnit:
@@ -120,7 +122,7 @@ def without_ours(facts: Facts, plan: Plan, seen: dict[str, Seen]) -> EffectiveUn
     unit = unit_of(facts)
     for change in plan.changes:
         if isinstance(change, FileChange) and seen.get(change.id) == "after":
-            unit = unit.with_content(change.path, apply(unit.source(change.path).content, inverse(change.splices)))
+            unit = unit.with_content(change.path, apply(unit.content(change.path), inverse(change.splices)))
     return unit
 
 

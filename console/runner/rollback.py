@@ -34,7 +34,7 @@ async def rollback_plan(earlier: Earlier, facts: Facts, reader: Reader, engine: 
     ]
     steps = [step(1, "restore", "unit.restore", "put it back", [change.id for change in changes], "so already")]
     unit = plan.target.service.unit
-    reload = bool(back) or facts.unit.need_daemon_reload
+    reload = any(change.needs_reload for change in back) or facts.unit.need_daemon_reload
     restart = _restart_needed(earlier, facts, engine, bool(back))
     if reload:
         changes.append(ReloadChange(id="reload", step="reload", unit=unit))
