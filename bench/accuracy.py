@@ -1,6 +1,6 @@
 """How right the measurements are: every estimator against a server whose truth is known, row by row with its bound.
 
-    python -m bench.accuracy [--rows clean,loss-5] [--replicas 500] [--cells 12] [--seed 1] [--json]
+    python -m bench.accuracy [--rows clean,loss-5] [--replicas 500] [--cells 8] [--seed 1] [--json]
 
 Rows without sockets are Monte-Carlo; rows through sockets measure the lab engine through a bad path with the console's
 own code, fewer times. Exit 1 when a bound is missed.
@@ -27,7 +27,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="How right the measurements are, row by row with its bound.")
     parser.add_argument("--rows", default="all", help=f"{', '.join(GROUPS)}, or some of: {', '.join(ROWS)}")
     parser.add_argument("--replicas", type=int, default=500, metavar="N", help="of each Monte-Carlo row (500)")
-    parser.add_argument("--cells", type=int, default=12, metavar="N", help="of each row through sockets (12)")
+    parser.add_argument("--cells", type=int, default=8, metavar="N", help="of each row through sockets (8)")
     parser.add_argument("--seed", type=int, default=1, metavar="N")
     parser.add_argument("--json", action="store_true", help="the rows as JSON on stdout")
     asked = parser.parse_args()

@@ -19,7 +19,7 @@ def stream_estimate(answer: Answer, from_tokens: int, path_s: float = 0.0) -> Es
     if len(seen) < 2:
         return Estimate(method="stream", unusable="the answer was not streamed")
     first, last = seen[0][1], seen[-1][1]
-    read = stream_rate([at for at, _ in seen], last, first_chunk_tokens=first)
+    read = stream_rate([at for at, _ in seen], last, first_chunk_tokens=first, made_s=answer.read.server_time_s)
     if not math.isfinite(read.rate_tok_s):
         return Estimate(method="stream", unusable=read.unusable)
     tokens, span_s = last - first, (last - first) / read.rate_tok_s

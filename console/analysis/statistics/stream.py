@@ -2,7 +2,7 @@
 
 ::
 
-    stream_rate(arrivals_s, tokens, *, first_chunk_tokens=1) -> StreamRate(rate_tok_s, unusable)
+    stream_rate(arrivals_s, tokens, *, first_chunk_tokens=1, made_s=None) -> StreamRate(rate_tok_s, unusable)
         arrivals_s: when each chunk with content came, since the request was sent; rate_tok_s is nan where `unusable`
         says why
 """
@@ -32,10 +32,14 @@ class StreamRate:
     unusable: str = ""
 
 
-def stream_rate(arrivals_s: Sequence[float], tokens: int, *, first_chunk_tokens: int = 1) -> StreamRate:
+def stream_rate(
+    arrivals_s: Sequence[float], tokens: int, *, first_chunk_tokens: int = 1, made_s: float | None = None
+) -> StreamRate:
     """(tokens - first chunk's) / (last - first arrival), never from the number of chunks.
 
     A buffering proxy hands out everything at the end: then there is no span to divide by, and no number is given.
+    `made_s`: how long the engine says it worked on the answer. A large answer handed out at once takes its time to be
+    read, so that the span alone may look fine; a first chunk that came when the engine was done does not.
     """
     arrivals = sorted(numbers(arrivals_s, "arrivals", 0))
     if tokens < LEAST_TOKENS:
@@ -47,8 +51,9 @@ def stream_rate(arrivals_s: Sequence[float], tokens: int, *, first_chunk_tokens:
     bursts = 1 + sum(gap > BURST_GAP * span / len(gaps) for gap in gaps)
     if bursts < LEAST_BURSTS:
         return StreamRate(math.nan, f"buffered on the way: {len(arrivals)} chunks came in {bursts} bursts")
-    if arrivals[0] > LATE_FIRST * arrivals[-1]:
-        late = f"the first chunk came after {arrivals[0] / arrivals[-1]:.0%} of the time"
+    whole = arrivals[-1] if made_s is None else min(made_s, arrivals[-1])
+    if arrivals[0] > LATE_FIRST * whole:
+        late = f"the first chunk came after {arrivals[0] / whole:.0%} of the time"
         return StreamRate(math.nan, f"buffered on the way: {late}")
     if max(gaps) > LONGEST_GAP * span:
         return StreamRate(math.nan, f"stalled on the way: {max(gaps):.1f} s of {span:.1f} s without a chunk")

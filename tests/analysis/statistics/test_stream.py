@@ -30,3 +30,10 @@ def test_anything_else_gives_a_reason_and_no_number(arrivals: list[float], token
     found = stream_rate(arrivals, tokens)
     assert math.isnan(found.rate_tok_s)
     assert why in found.unusable
+
+
+def test_a_buffered_answer_that_took_long_to_read_is_told_by_the_engines_own_time() -> None:
+    arrivals = [4.1 + 0.02 * step for step in range(188)]
+    assert math.isfinite(stream_rate(arrivals, 600).rate_tok_s)
+    assert "buffered" in stream_rate(arrivals, 600, made_s=4.05).unusable
+    assert math.isfinite(stream_rate([at - 3.7 for at in arrivals], 600, made_s=4.05).rate_tok_s)
