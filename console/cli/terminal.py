@@ -6,7 +6,6 @@ import argparse
 import os
 import sys
 
-from console.cli.inventory import inventory_path
 from console.cli.output import Output
 from console.errors import UsageError
 
@@ -21,10 +20,11 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, output: Output) -> int:
     needs_terminal()
-    path = inventory_path(arguments)
+    from console.cli.inventory import inventory_path  # reads TOML with pydantic, and --help has to stay light
     from console.cli.main import VERBS
     from console.tui.app import run_app
 
+    path = inventory_path(arguments)
     chosen = {"ascii": arguments.ascii, "mouse": False if arguments.no_mouse else None, "theme": arguments.theme}
     verbs = {verb: text for verb, (_, text) in VERBS.items()}
     return run_app(path, output.redactor, verbs=verbs, chosen=chosen)
