@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -13,6 +15,9 @@ from console.secret_names import is_count_of_tokens, is_secret_name
 __all__ = ["MASK", "Redactor", "Secret", "is_secret_name"]
 
 MASK = "***"
+DIGEST_DIGITS = 6
+# A mask of ours, with or without the digest that tells whether two masked values were the same one.
+_MASKED = re.compile(rf"\*\*\*(?:[0-9a-f]{{{DIGEST_DIGITS}}})?")
 
 _URL_CREDENTIALS = re.compile(r"(?i)\b([a-z][a-z0-9+.-]{0,30}://)([^/\s:@\"']{0,256}):([^/\s\"']{1,512})@")
 # https://TOKEN@host: a user without a password is a name when short, a token when long
@@ -45,7 +50,7 @@ _VARIABLE = re.compile(r"\$\{?[A-Z_][A-Z0-9_]*\}?")
 _NUMBER = re.compile(r"[+-]?\d[\d.,_]*\s*[%kKMG]?")
 _HEADER = re.compile(r"(?i)(?:proxy-)?authorization|(?:set-)?cookie|x-[a-z-]*(?:key|token|secret)")
 _FLAG = re.compile(r"--?[A-Za-z][A-Za-z0-9_.-]*")
-_EMPTY = {"", "none", "null", "true", "false", "''", '""', MASK}
+_EMPTY = {"", "none", "null", "true", "false", "''", '""'}
 _QUOTED_AT_MOST = 65536
 
 
@@ -78,12 +83,44 @@ class Secret:
 class Redactor:
     """Masks secrets by pattern, and by value once a value was seen.
 
-    One per process; readers of hosts feed it (`learn*`), every sink passes through it (`text`, `tree`).
+    One per process; readers of hosts feed it (`learn*`), every sink passes through it (`text`, `tree`). With a `key` a
+    mask carries six digits of a keyed digest (HMAC-SHA-256): two that are equal hid the same value, and without the
+    key nobody can try values out.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, key: Callable[[], bytes] | None = None) -> None:
+        self._ask_key = key
+        self._kept_key: bytes | None = None
+        self._origin: dict[str, str] = {}  # a spelling of a value → the value
         self._values: set[str] = set()
         self._by_value: re.Pattern[str] | None = None
+
+    @property
+    def _key(self) -> bytes:
+        """Asked for when the first secret is masked: most commands never need it."""
+        if self._kept_key is None:
+            self._kept_key = self._ask_key() if self._ask_key is not None else b""
+        return self._kept_key
+
+    @property
+    def key_id(self) -> str:
+        """Names the key without telling it; empty without one."""
+        return hashlib.sha256(b"console mask key" + self._key).hexdigest()[:8] if self._key else ""
+
+    def mask(self, value: str) -> str:
+        """What is shown instead of a value; a mask of ours stays as it is."""
+        if not self._key:
+            return MASK
+        if _MASKED.fullmatch(value):
+            return value
+        digest = hmac.new(self._key, value.encode("utf-8", "surrogatepass"), hashlib.sha256)
+        return MASK + digest.hexdigest()[:DIGEST_DIGITS]
+
+    def _known(self, match: re.Match[str]) -> str:
+        return self.mask(self._origin.get(match[0], match[0]))
+
+    def _whole(self, match: re.Match[str]) -> str:
+        return self.mask(match[0])
 
     def learn(self, *values: str) -> None:
         """Mask these exact values from now on, also as JSON and URLs spell them.
@@ -94,13 +131,15 @@ class Redactor:
         for value in values:
             lines = value.splitlines() if "\n" in value else []
             for part in (value, *(line for line in lines if len(line) >= 16)):
-                if len(part) >= 4 and part.lower() not in _EMPTY:
-                    fresh |= {
+                if len(part) >= 4 and not _says_nothing(part):
+                    spelled = {
                         part,
                         quote(part, safe=""),
                         json.dumps(part)[1:-1],
                         json.dumps(part, ensure_ascii=False)[1:-1],
                     }
+                    self._origin |= dict.fromkeys(spelled, part)
+                    fresh |= spelled
         fresh -= self._values
         if fresh:
             self._values |= fresh
@@ -125,16 +164,16 @@ class Redactor:
     def text(self, text: str) -> str:
         """`text` with every secret replaced by ***."""
         if self._by_value is not None:
-            text = self._by_value.sub(MASK, text)
+            text = self._by_value.sub(self._known, text)
         if "PRIVATE KEY-----" in text:
-            text = _TAIL_OF_KEY.sub(MASK, _PRIVATE_KEY.sub(MASK, text))
+            text = _TAIL_OF_KEY.sub(self._whole, _PRIVATE_KEY.sub(self._whole, text))
         if "://" in text:
-            text = _URL_CREDENTIALS.sub(rf"\1\2:{MASK}@", text)
-            text = _URL_TOKEN.sub(rf"\1{MASK}@", text)
-            text = _URL_SIGNATURE.sub(rf"\1{MASK}", text)
-        text = _BEARER.sub(rf"\1{MASK}", text)
-        text = _WELL_KNOWN.sub(MASK, text)
-        return _mask_pairs(text)
+            text = _URL_CREDENTIALS.sub(lambda found: f"{found[1]}{found[2]}:{self.mask(found[3])}@", text)
+            text = _URL_TOKEN.sub(lambda found: f"{found[1]}{self.mask(found[2])}@", text)
+            text = _URL_SIGNATURE.sub(lambda found: f"{found[1]}{self.mask(found[2])}", text)
+        text = _BEARER.sub(lambda found: f"{found[1]}{self.mask(found[2])}", text)
+        text = _WELL_KNOWN.sub(self._whole, text)
+        return _mask_pairs(text, self.mask)
 
     def words(self, words: Iterable[str]) -> list[str]:
         """A command line for showing: the words after and within secret flags are masked."""
@@ -144,9 +183,9 @@ class Redactor:
         for index, word in enumerate(given):
             cut = _value_in_word(word)
             if in_key or hide:
-                shown.append(MASK)
+                shown.append(self.mask(word))
             elif cut is not None:
-                shown.append(self.text(word[: cut - 1]) + "=" + MASK)
+                shown.append(self.text(word[: cut - 1]) + "=" + self.mask(word[cut:]))
             else:
                 shown.append(self.text(word))
             in_key = (in_key or bool(_KEY_BEGINS.search(word))) and not _KEY_ENDS.search(word)
@@ -158,7 +197,7 @@ class Redactor:
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, Secret):
-            return MASK
+            return self.mask(value.reveal())
         if isinstance(value, Mapping):
             return {key: self._under(str(key), item) for key, item in value.items()}
         if isinstance(value, list | tuple):
@@ -169,17 +208,22 @@ class Redactor:
 
     def _under(self, name: str, value: Any) -> Any:
         """A value that stands under a name: all of it is masked where the name is a secret's."""
-        return _mask_all(name, value) if is_secret_name(name) else self.tree(value)
+        return _mask_all(name, value, self.mask) if is_secret_name(name) else self.tree(value)
 
 
-def _mask_all(name: str, value: Any) -> Any:
+def _mask_all(name: str, value: Any, mask: Callable[[str], str]) -> Any:
     if isinstance(value, Mapping):
-        return {key: _mask_all(name, item) for key, item in value.items()}
+        return {key: _mask_all(name, item, mask) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_mask_all(name, item) for item in value]
-    if value is None or isinstance(value, bool) or str(value).lower() in _EMPTY:
+        return [_mask_all(name, item, mask) for item in value]
+    if value is None or isinstance(value, bool) or _says_nothing(str(value)):
         return value
-    return value if is_count_of_tokens(name) and _NUMBER.fullmatch(str(value)) else MASK
+    return value if is_count_of_tokens(name) and _NUMBER.fullmatch(str(value)) else mask(str(value))
+
+
+def _says_nothing(value: str) -> bool:
+    """Whether there is nothing to hide: no value, a word for none, or a mask already."""
+    return value.lower() in _EMPTY or _MASKED.fullmatch(value) is not None
 
 
 def _in_json(value: str, *, ascii_only: bool = True) -> str:
@@ -203,7 +247,7 @@ def _value_in_word(word: str) -> int | None:
         cut = start + len(name) + 1
         if is_secret_name(name):
             counts = is_count_of_tokens(name) and _NUMBER.fullmatch(value)
-            return None if value.lower() in _EMPTY or counts else cut
+            return None if _says_nothing(value) or counts else cut
         start = cut
     return None
 
@@ -214,10 +258,10 @@ def _takes_secret(word: str, following: Sequence[str]) -> bool:
         return False
     value = following[0]
     counts = is_count_of_tokens(word) and _NUMBER.fullmatch(value)
-    return not value.startswith("--") and value.lower() not in _EMPTY and not counts
+    return not value.startswith("--") and not _says_nothing(value) and not counts
 
 
-def _mask_pairs(text: str) -> str:
+def _mask_pairs(text: str, mask: Callable[[str], str]) -> str:
     """Mask the values of secret names: `name=value`, `name: value`, `"name": "value"`, `--name value` and the like."""
     pieces: list[str] = []
     done = at = 0
@@ -235,11 +279,11 @@ def _mask_pairs(text: str) -> str:
         start, end = _value_span(text, head)
         value = text[start:end]
         bare = value.rstrip(",;)}]\"'")
-        if bare.lower() in _EMPTY or _VARIABLE.fullmatch(bare) or (is_flag and sep.isspace() and value[:2] == "--"):
+        if _says_nothing(bare) or _VARIABLE.fullmatch(bare) or (is_flag and sep.isspace() and value[:2] == "--"):
             continue
         if is_count_of_tokens(name) and _NUMBER.fullmatch(value):
             continue
-        pieces += [text[done:start], MASK]
+        pieces += [text[done:start], mask(value)]
         done = at = end
     pieces.append(text[done:])
     return "".join(pieces)

@@ -318,3 +318,53 @@ def test_hostile_text_takes_no_longer_than_its_length(hostile: str) -> None:
     started = time.perf_counter()
     Redactor().text(hostile)
     assert time.perf_counter() - started < 3.0
+
+
+class TestDigest:
+    """With a key a mask says whether it is the same secret, and nothing else."""
+
+    KEYED = staticmethod(lambda: Redactor(lambda: b"k" * 32))
+
+    @pytest.mark.parametrize(
+        "form",
+        [
+            "--api-key {}", "--api-key={}", "API_KEY={}", 'Environment="HF_TOKEN={}"', '{{"api_key": "{}"}}',
+            "https://user:{}@x.example/", "Authorization: Bearer {}", "password: {}",
+        ],
+    )  # fmt: skip
+    def test_a_changed_secret_shows_as_changed(self, form: str) -> None:
+        redactor = self.KEYED()
+        one, same, other = (
+            redactor.text(form.format(value)) for value in ("first-one-x", "first-one-x", "second-one-x")
+        )
+        assert one == same != other
+        assert "first-one" not in one
+        assert redactor.text(one) == one
+
+    def test_learned_and_named_values_agree(self) -> None:
+        redactor = self.KEYED()
+        named = redactor.text("--api-key hush-hush")
+        redactor.learn("hush-hush")
+        assert redactor.text("--api-key hush-hush") == named
+        assert redactor.words(["--api-key", "hush-hush"]) == named.split(" ")
+        assert redactor.tree({"api_key": "hush-hush"}) == {"api_key": named.split(" ")[1]}
+        assert redactor.text("it said hush-hush") == f"it said {named.split(' ')[1]}"
+
+    def test_another_key_gives_another_digest(self) -> None:
+        other = Redactor(lambda: b"o" * 32)
+        assert self.KEYED().mask("hush-hush") != other.mask("hush-hush")
+        assert self.KEYED().key_id != other.key_id
+
+    def test_masking_twice_changes_nothing(self) -> None:
+        redactor = self.KEYED()
+        tree = {
+            "argv": ["run", "--api-key", "hush-hush", "TOKEN=abcdefgh"],
+            "password": "x1x1",
+            "text": "api_key: zzzzzz",
+        }
+        once = redactor.tree(tree)
+        assert redactor.tree(once) == once
+
+    def test_without_a_key_nothing_is_told(self) -> None:
+        assert Redactor().mask("hush-hush") == "***"
+        assert Redactor().key_id == ""

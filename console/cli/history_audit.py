@@ -36,7 +36,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
             history.moment(arguments.until, "--until") if arguments.until else None,
         )
     only = target_name(arguments.target, hosts)
-    expected = [target.name for target in hosts.targets()] if hosts else []
+    expected = list(hosts.targets) if hosts else []
     if only:
         expected = [name for name in expected if name == only or name.startswith(f"{only}/")]
     found = audit(history, arguments.setting, span, targets=expected, only=only, now=datetime.now(UTC).timestamp())

@@ -1,32 +1,13 @@
-"""Where the inventory is: --hosts, $CONSOLE_HOSTS, ./hosts.toml, the config folder."""
+"""The inventory that a command was given, read whole and checked."""
 
 from __future__ import annotations
 
 import argparse
-import os
-from pathlib import Path
 
-from console.errors import UsageError
+from console.cli.inventory_path import candidates, inventory_path
 from console.schema.hosts import Inventory, load_inventory
 
-
-def candidates() -> list[Path]:
-    config = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
-    return [Path("hosts.toml"), config / "console" / "hosts.toml"]
-
-
-def inventory_path(arguments: argparse.Namespace) -> Path:
-    """The file to read; the first of the usual places that exists. Raises UsageError when there is none."""
-    named = arguments.hosts or os.environ.get("CONSOLE_HOSTS")
-    if named:
-        return Path(named).expanduser()
-    for path in candidates():
-        if path.exists():
-            return path
-    raise UsageError(
-        f"no inventory: neither {' nor '.join(map(str, candidates()))}",
-        hint="console hosts add NAME --unit UNIT --engine sglang --url URL, or --hosts FILE",
-    )
+__all__ = ["candidates", "inventory", "inventory_path"]
 
 
 def inventory(arguments: argparse.Namespace) -> Inventory:

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from console.cli.mask_key import mask_key
 from console.errors import ConsoleError, InternalError
 from console.secrets import Redactor
 from console.untrusted import clean
@@ -30,7 +31,7 @@ class Output:
     """Everything the command line says goes through here, so that nothing hostile and no secret gets out."""
 
     def __init__(self) -> None:
-        self.redactor = Redactor()
+        self.redactor = Redactor(mask_key)
         if isinstance(sys.stdout, io.TextIOWrapper):
             # A locale without UTF-8 must not cost a result for the sake of one character; stderr is so by itself.
             sys.stdout.reconfigure(errors="backslashreplace")

@@ -6,12 +6,15 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from console.errors import StateError
 from console.results.figures import figure, main_figures
 from console.results.words import ABSENT, ARROW, pair, pairs, quoted, split, unword, word
-from console.schema.events import FindingMade
-from console.schema.record import ObservedSetting
+
+if TYPE_CHECKING:  # reading a history needs no pydantic, and is as quick as git
+    from console.schema.events import FindingMade
+    from console.schema.record import ObservedSetting
 
 _NUMBER = re.compile(r"([+-]?\d+(?:\.\d+)?)([A-Za-z%][A-Za-z0-9/%_.*^-]*)?")
 _UNIT = re.compile(r"[A-Za-z%][A-Za-z0-9/%_.*^-]*")
