@@ -28,6 +28,8 @@ CONTAMINATION_Z = 5.0
 # A cell this near to the line harms nothing, however quiet the others are.
 CONTAMINATION_LEAST = 0.02
 KNEE_DELTA_AICC = 6.0
+# A bend that moves no cell by more than this is of no use to anybody, however sure it is in a quiet sweep.
+KNEE_LEAST = 0.01
 DRIFT_LEAST = 0.02
 # Of the trend over all cells, which is known better than the difference of two of them.
 TREND_LEAST = 0.015
@@ -132,6 +134,9 @@ def knee(cells: Sequence[Cell]) -> Knee | None:
         for shape, column in (("step", (x > below) * 1.0), ("hinge", np.maximum(0.0, x - below))):
             rest, size = left(np.column_stack([plain, column]))
             gain = base - aicc(rest, n, 5)
+            moved = abs(size) * (1.0 if shape == "step" else contexts[-1] - below)
+            if moved < KNEE_LEAST * straight.mean_at(contexts[-1]):
+                continue
             if gain > KNEE_DELTA_AICC and (best is None or gain > best.delta_aicc):
                 best = Knee("step" if shape == "step" else "hinge", place, size, gain)
     return best

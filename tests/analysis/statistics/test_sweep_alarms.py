@@ -47,6 +47,20 @@ def test_a_knee_is_found_near_its_place() -> None:
     assert sum(bool(bend and 16000 <= bend.context_tokens <= 64000) for bend in found) >= 38
 
 
+def test_a_bend_too_small_to_matter_is_no_knee_in_a_very_quiet_sweep() -> None:
+    rng = random.Random(4)
+
+    def quiet(bend_ms: float) -> list[Cell]:
+        return [
+            Cell(x, (20 + 1e-4 * x + (bend_ms if x > 32000 else 0)) * (1 + rng.gauss(0, 1e-4)))
+            for x in CONTEXTS
+            for _ in range(2)
+        ]
+
+    assert knee(quiet(0.1)) is None
+    assert knee(quiet(0.6)) is not None
+
+
 def test_a_drift_is_found_and_its_size_told() -> None:
     found = [drift(*sweep(seed, drifting=0.03)) for seed in range(60)]
     seen = [size for size in found if size is not None]
