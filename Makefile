@@ -10,7 +10,7 @@ READY := $(VENV)/.ready
 export REAL_HOSTS
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo demo-tui lab test check clean
+.PHONY: demo demo-tui story lab test check clean
 
 demo: $(READY)
 	$(IN)/console demo $(if $(FAULT),--fault $(FAULT))
@@ -18,6 +18,10 @@ demo: $(READY)
 # The terminal UI on a simulated host with three services, one of them down.
 demo-tui: $(READY)
 	$(IN)/console demo --tui
+
+# One night on a simulated host, in two minutes: a complaint, why, what fits, a change that is stopped and gone on with.
+story: $(READY)
+	$(IN)/console demo --story
 
 # A simulated host that stays, until `make lab ACTION=down`.
 lab: $(READY)

@@ -7,6 +7,7 @@ from console.runs.target_state import TargetState
 from console.schema.events import PlanMade
 from console.schema.outcome import Outcome
 from console.views.cells import wrap
+from console.views.diagnosis import diagnosis_lines
 from console.views.figures import clock_s, duration, number
 from console.views.measured import measured_lines
 from console.views.tables import table
@@ -30,6 +31,8 @@ def final_lines(state: RunState, width: int = 80) -> list[str]:
         target = state.targets.get(name)
         if target is not None and target.cells:
             said += ["", *measured_lines(target.cells, target.findings, width), ""]
+        if target is not None and (told := diagnosis_lines(target.findings, target.conclusions, width)):
+            said += ["", *told, ""]
         if target is not None:
             said += _words(target, width, named=len(names) > 1)
     if finished and finished.message:
