@@ -26,6 +26,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "diagnose": ("console.cli.diagnose", "why is it slow? Explained from its log and record; no load is sent"),
     "history": ("console.cli.history", "what happened, from the results repository"),
     "handover": ("console.cli.handover", "one page for whoever takes over"),
+    "doctor": ("console.cli.doctor", "is the unit sane, and would the host start it again"),
     "lint": ("console.cli.lint", "check runbooks and the inventory"),
     "schema": ("console.cli.schema", "print a JSON schema for editors"),
     "demo": ("console.cli.demo", "the main job on a simulated host"),

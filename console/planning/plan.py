@@ -21,14 +21,13 @@ from console.schema.runbook import Runbook, Value
 from console.schema.splice import Splice, apply, compose
 from console.schema.toml_file import validate
 from console.secrets import Redactor
-from console.settings import resolve
+from console.settings import resolve, unit_sanity
 from console.settings.edit import Edit
 from console.settings.elsewhere import refuse_real_path
 from console.settings.flags import sought
 from console.settings.names import SETTINGS
 from console.steps.base import Look, Skip, Step
 from console.units.effective import EffectiveUnit
-from console.units.notices import notices
 from console.untrusted import one_line
 
 
@@ -93,7 +92,9 @@ def make_plan(
         reload_due=facts.unit.need_daemon_reload,
         restart_due=activation.needs_accept or facts.unit.active_state in ("inactive", "failed"),
     )
-    draft.warnings.extend(f"{notice.path}:{notice.line}: {notice.message}" for notice in notices(unit))
+    load_s = facts.load_times_s[0] if facts.load_times_s else None
+    draft.warnings.extend(redactor.text(each.text) for each in unit_sanity.findings(unit, engine, load_s))
+    policy.one_node(list(facts.process.argv) or disk_argv or [], target)
     steps = _steps(runbook, values)
     for index, (step_id, table, step) in enumerate(steps):
         _plan_step(draft, runbook, index, step_id, table, step, Context(target, facts, engine, redactor, values))

@@ -11,6 +11,7 @@ from console.schema.hosts import Target
 from console.schema.plan import Plan
 from console.schema.runbook import Runbook
 from console.secrets import MASK
+from console.settings.unit_sanity import several_nodes
 from console.steps.registry import STEP_KINDS
 from console.untrusted import one_line
 
@@ -126,6 +127,17 @@ def pending(plan: Plan, *, accept: bool) -> None:
         where=plan.target.name,
         hint="look at it, then --accept-pending; or restart it first for its own sake",
     )
+
+
+def one_node(argv: list[str], target: Target) -> None:
+    """Refuse an engine that is one part of several: the others would go on with the old setting."""
+    part = several_nodes(argv)
+    if part:
+        raise RefusedError(
+            f"{part}: this unit is one part of an engine on several machines, which start and stop together",
+            where=target.name,
+            hint="not done by this program yet: change all parts by hand, in one go",
+        )
 
 
 def permitted(plan: Plan, facts: Facts) -> None:

@@ -18,7 +18,7 @@ from console.steps.base import Look, Proposal, Step
 class UnitSet(Step):
     """Set a setting of the engine to a value.
 
-    The edit goes to the file that wins: the base unit, or the drop-in that replaces its command line
+    The edit goes to the file that decides it: unit, drop-in, environment file, wrapper or file of options
     (`settings.locate`). A value already at `to` is fine, whatever `expect` says.
     """
 
@@ -31,6 +31,7 @@ class UnitSet(Step):
     to: Value  # as the file is to have it
     expect: Value | None = None  # refuse when the unit says something else
     when_absent: Literal["error", "add"] = "error"
+    when_generated: Literal["error", "source"] = "error"  # source: edit the quadlet a unit is made from
 
     @model_validator(mode="after")
     def _one_of(self) -> UnitSet:
@@ -52,6 +53,7 @@ class UnitSet(Step):
             to=word(self.to),
             expect=None if self.expect is None else word(self.expect),
             when_absent=self.when_absent,
+            edit_source=self.when_generated == "source",
         )
 
 

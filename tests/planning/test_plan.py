@@ -410,8 +410,11 @@ def test_a_command_is_carried_out_as_it_was_written_and_shown_without_its_secret
 
 
 def test_a_command_that_a_rollback_would_leave_is_named() -> None:
-    (said,) = made(HEAD + COMMAND.replace("{{ secret }}", "x")).warnings
+    def left(text: str) -> list[str]:
+        return [warning for warning in made(text).warnings if "KillMode" not in warning]
+
+    (said,) = left(HEAD + COMMAND.replace("{{ secret }}", "x"))
     assert "'curl --token x localhost' has no undo" in said
     assert said.startswith("extend_context.toml:") or ".toml:" in said
-    assert made(HEAD + COMMAND.replace("{{ secret }}", "x") + 'undo = "true"\n').warnings == ()
-    assert made(HEAD.replace('"rollback"', '"stop"') + COMMAND.replace("{{ secret }}", "x")).warnings == ()
+    assert left(HEAD + COMMAND.replace("{{ secret }}", "x") + 'undo = "true"\n') == []
+    assert left(HEAD.replace('"rollback"', '"stop"') + COMMAND.replace("{{ secret }}", "x")) == []
