@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from console.errors import StateError
 from console.results.figures import figure, main_figures
-from console.results.words import ABSENT, ARROW, pair, pairs, quoted, split, unword, word
+from console.results.words import ARROW, pair, pairs, quoted, split, unname, unword, word
 
 if TYPE_CHECKING:  # reading a history needs no pydantic, and is as quick as git
     from console.schema.events import FindingMade
@@ -76,17 +76,17 @@ class FindingTold:
     def line(self) -> str:
         joined = bool(self.number and (not self.unit or _UNIT.fullmatch(self.unit)))
         value = self.value if self.number else _text(self.value)
-        parts = [word(self.name), f"{value}{self.unit}" if joined else value]
-        if not self.value:
-            del parts[1]  # a fit has no value of its own, only figures
-        if self.low and self.high:
-            parts.append(f"[{self.low},{self.high}]")
+        more = [f"[{self.low},{self.high}]"] if self.low and self.high else []
         named = {key: getattr(self, key) for key in _KEYS}
         if joined:
             named["unit"] = ""
-        parts += [pair(key, value) for key, value in named.items() if value]
-        parts += [pair(name, value) for name, value in self.figures]
-        return " ".join([*parts, *(_flag(flag) for flag in self.flags)])
+        more += [pair(key, text) for key, text in named.items() if text]
+        more += [pair(name, text) for name, text in self.figures]
+        more += [_flag(flag) for flag in self.flags]
+        # A fit has no value of its own, only figures: then what comes next must not look like one.
+        bare = not self.value and bool(more) and _is_pair(more[0])
+        values = [] if bare else [f"{value}{self.unit}" if joined else value]
+        return " ".join([word(self.name), *values, *more])
 
     @property
     def amount(self) -> float | None:
@@ -134,7 +134,7 @@ def read_finding(text: str) -> FindingTold:
         raise StateError(f"{text!r} is not a finding")
     name, *rest = words
     value, number = "", None
-    if rest and (rest[0].startswith('"') or "=" not in rest[0]):
+    if rest and not _is_pair(rest[0]):
         value, *rest = rest
         number = _NUMBER.fullmatch(value)
     given: dict[str, str] = {"unit": (number[2] or "") if number else ""}
@@ -151,8 +151,8 @@ def read_finding(text: str) -> FindingTold:
         else:
             flags.append(said)
     return FindingTold(
-        name=unword(name) or ABSENT,
-        value=number[1] if number else unword(value) or "",
+        name=unname(name),
+        value=number[1] if number else unname(value),
         figures=tuple(figures),
         flags=tuple(flags),
         number=number is not None,
@@ -165,7 +165,7 @@ def read_change(text: str) -> ChangeTold | None:
     words = split(text)
     if len(words) != 4 or words[2] != ARROW:
         return None
-    return ChangeTold(unword(words[0]) or ABSENT, unword(words[1]), unword(words[3]))
+    return ChangeTold(unname(words[0]), unword(words[1]), unword(words[3]))
 
 
 def read_observed(text: str) -> ObservedTold | None:
@@ -175,7 +175,7 @@ def read_observed(text: str) -> ObservedTold | None:
         return None
     named = dict(pairs(words[4:]))
     return ObservedTold(
-        unword(words[0]) or ABSENT,
+        unname(words[0]),
         unword(words[1]),
         unword(words[3]),
         named.get("how", ""),
@@ -186,6 +186,10 @@ def read_observed(text: str) -> ObservedTold | None:
 
 def observed_told(observed: ObservedSetting) -> ObservedTold:
     return ObservedTold(observed.setting, observed.before, observed.after, observed.how, observed.since, observed.until)
+
+
+def _is_pair(text: str) -> bool:
+    return "=" in text and not text.startswith('"')
 
 
 def _text(value: str) -> str:
@@ -279,4 +283,4 @@ def _settings(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
     for line in lines:
         words = split(line)
         if len(words) == 2:
-            yield unword(words[0]) or ABSENT, words[1]
+            yield unname(words[0]), words[1]

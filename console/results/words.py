@@ -45,6 +45,12 @@ def unword(text: str) -> str | None:
     raise StateError(f"{text!r} is not a value as a trailer writes it")
 
 
+def unname(text: str) -> str:
+    """As `unword`, where nothing can be absent."""
+    value = unword(text)
+    return ABSENT if value is None else value
+
+
 def cut(value: str) -> str:
     """A value as long as a trailer keeps it."""
     return value if len(value) <= LONGEST else value[: LONGEST - 1] + _CUT
@@ -65,6 +71,6 @@ def pairs(words: list[str]) -> Iterator[tuple[str, str]]:
     for one in words:
         key, equals, value = one.partition("=")
         if equals and not one.startswith('"') and key:
-            yield key, unword(value) or "" if value != ABSENT else ABSENT
+            yield key, unname(value)
         else:
-            yield "", unword(one) or "" if one != ABSENT else ABSENT
+            yield "", unname(one)

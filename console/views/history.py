@@ -75,7 +75,8 @@ def trend_text(found: Sequence[Series], width: int = 80) -> str:
         said += [""] if said else []
         period = f"{day(one.points[0].at)} to {day(one.points[-1].at)}"
         title = f"{head} ({one.unit or 'no unit'}), {len(one.points)} runs, {period}"
-        said += line_chart(points, title=title, width=width, height=6) if len(points) > 2 else wrap(title, width)
+        said += wrap(title, width)
+        said += line_chart(points, title="", width=width, height=6)[1:] if len(points) > 2 else []
         said += wrap(one.stack, width, first="  ", rest="  ") if one.stack else []
         for step in one.steps:
             said += wrap(
