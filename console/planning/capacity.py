@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from console.analysis.capacity.judge import judge
-from console.analysis.capacity.setup import with_settings
+from console.analysis.capacity.setup import setup_of, with_settings
 from console.analysis.capacity.situation import situation_of
 from console.engines.base import Engine
 from console.errors import RefusedError
@@ -23,7 +23,7 @@ def of_plan(plan: Plan, facts: Facts, engine: Engine, *, law: DecodeLaw | None =
     unit = resolve.unit_of(facts)
     environment = resolve.environment_on_disk(unit)
     words = list(plan.argv_after)
-    if not words:
+    if not words or (situation.setup.model_path and not setup_of(words, environment, engine).model_path):
         asked = {one.setting: one.after for one in (*plan.settings, *plan.unchanged) if one.after is not None}
         words = with_settings(situation.words, engine, asked)
         environment = {**facts.process.environment, **environment}

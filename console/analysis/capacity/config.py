@@ -48,15 +48,15 @@ _FOREIGN = {
 }
 
 
-def read_architecture(content: bytes) -> Architecture:
-    """The architecture that the bytes of a config.json describe."""
+def read_architecture(content: bytes, overrides: Mapping[str, Any] | None = None) -> Architecture:
+    """The architecture that the bytes of a config.json describe; `overrides` are keys that a command line replaces."""
     try:
         parsed = json.loads(decode(content))
     except (ValueError, RecursionError):
         return Architecture(unknown="config.json is not JSON")
     if not isinstance(parsed, dict):
         return Architecture(unknown="config.json holds no object")
-    text = _language_part(parsed)
+    text = {**_language_part(parsed), **(overrides or {})}
     layers, unknown = _layers(text)
     return Architecture(
         model_type=one_line(str(text.get("model_type") or parsed.get("model_type") or ""), 60),

@@ -97,7 +97,7 @@ def _verdict(
         return "unknown", "neither the command line nor config.json says how long the window is", ""
     if after.window_text and (refused := spelling_refused(after.window_text, after.engine, after.version)):
         return "will not start", refused, ""
-    if limit is not None and window > limit.tokens and not overridden:
+    if variable and limit is not None and window > limit.tokens and not overridden:
         beyond = f"{window:,} is beyond the model's {limit.tokens:,} ({limit.how}): it starts only with {variable}=1"
         return "beyond the model", f"{beyond}, and the model was not made to answer beyond that", variable
     speculates = draft_is_a_model(after.algorithm, after.draft_path)
@@ -159,8 +159,9 @@ def _let_through(
     said = []
     overridden = override_is_set(after.override, after.engine, after.version)
     named = OVERRIDES.get(after.engine, "")
-    if overridden and limit is not None and window > limit.tokens:
-        said.append(f"beyond the model's {limit.tokens:,}, let through by {named}")
+    if limit is not None and window > limit.tokens and (overridden or not named):
+        how = f", let through by {named}" if named else ""
+        said.append(f"beyond the model's {limit.tokens:,}{how}")
     if draft_limit is not None and window > draft_limit.tokens:
         if after.engine == "vllm":
             said.append(f"beyond {draft_limit.tokens:,} tokens nothing is drafted: the draft was not made for more")

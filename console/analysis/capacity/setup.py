@@ -129,13 +129,23 @@ def positional_model(words: Sequence[str]) -> str:
 
 def speculative(words: Sequence[str]) -> dict[str, str]:
     """Method and model of vLLM's `--speculative-config '{"method": …, "model": …}'`."""
+    return {key: str(item) for key, item in _object_after(words, ("--speculative-config", "-sc")).items()}
+
+
+def overrides(words: Sequence[str]) -> dict[str, Any]:
+    """Keys of config.json that the command line replaces: SGLang's JSON, vLLM's."""
+    return _object_after(words, ("--json-model-override-args", "--hf-overrides"))
+
+
+def _object_after(words: Sequence[str], flags: tuple[str, ...]) -> dict[str, Any]:
+    """The JSON object that stands behind one of the flags; empty where there is none."""
     for index, word in enumerate(words):
         name, equals, value = word.partition("=")
-        if name not in ("--speculative-config", "-sc"):
+        if name not in flags:
             continue
         try:
             parsed: Any = json.loads(value if equals else words[index + 1])
         except (ValueError, IndexError, RecursionError):
             return {}
-        return {str(key): str(item) for key, item in parsed.items()} if isinstance(parsed, dict) else {}
+        return {str(key): item for key, item in parsed.items()} if isinstance(parsed, dict) else {}
     return {}

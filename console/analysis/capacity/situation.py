@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from console.analysis.capacity.architecture import Architecture
 from console.analysis.capacity.cache import Cell, cache_dtype, cell_of, eagle_share
 from console.analysis.capacity.config import read_architecture
-from console.analysis.capacity.limits import Limit, derived_limit, draft_is_a_model
-from console.analysis.capacity.setup import Setup, setup_of
+from console.analysis.capacity.limits import Limit, derived_limit, draft_is_a_model, override_is_set
+from console.analysis.capacity.setup import Setup, overrides, setup_of
 from console.engines.base import Engine
 from console.schema.facts import Facts, MemoryLog
 from console.settings import resolve
@@ -40,10 +40,20 @@ class Situation:
     reported: Mapping[str, str] = field(default_factory=dict)
 
     def limit(self) -> Limit | None:
-        return derived_limit(self.architecture, self.setup.engine)
+        """What the engine derives, where its own word is not known from a command line that leaves it open."""
+        if self.window is not None and self.setup.window_text is None:
+            return Limit(self.window, "as the engine itself derives it: the command line gives no window")
+        return self._not_beaten(derived_limit(self.architecture, self.setup.engine))
 
     def draft_limit(self) -> Limit | None:
-        return derived_limit(self.draft, self.setup.engine) if self.draft else None
+        return self._not_beaten(derived_limit(self.draft, self.setup.engine)) if self.draft else None
+
+    def _not_beaten(self, limit: Limit | None) -> Limit | None:
+        """A limit that the running instance exceeds without an override was not derived as the engine does."""
+        beaten = limit is not None and self.window is not None and self.window > limit.tokens
+        if beaten and not override_is_set(self.setup.override, self.setup.engine, self.setup.version):
+            return None
+        return limit
 
 
 def situation_of(facts: Facts, engine: Engine) -> Situation:
@@ -66,7 +76,7 @@ def situation_of(facts: Facts, engine: Engine) -> Situation:
         missing.append(f"the model's config.json: {model.error}")
         architecture = Architecture(unknown=model.error)
     else:
-        architecture = read_architecture(model.content)
+        architecture = read_architecture(model.content, overrides(words))
     drafting = draft_is_a_model(setup.algorithm, setup.draft_path)
     if drafting:
         drawn = by_role.get("draft")

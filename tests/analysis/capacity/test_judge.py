@@ -109,6 +109,30 @@ def test_a_variable_lets_it_through_and_is_told() -> None:
     assert f"beyond the model's 262,144, let through by {VARIABLE}" in said.warnings
 
 
+def test_an_engine_that_derives_more_than_we_do_is_believed() -> None:
+    words = tuple("200000" if word == "32768" else word for word in LINE)
+    served = seen(config("model", "llama-3.1-8b"), words=words)
+    beaten = served.model_copy(update={"serving": serving(context_length=200_000, pool_tokens=500_000, settings={})})
+    said = ask(beaten, context_length="210000")
+    assert said.verdict == "unknown", "config.json says 131,072, and 200,000 are served without an override"
+
+
+def test_a_window_nobody_gave_is_the_engines_own_limit() -> None:
+    words = tuple(word for word in LINE if word not in ("--context-length", "32768"))
+    own = seen(words=words).model_copy(update={"serving": serving(context_length=65_536, pool_tokens=101_134)})
+    assert ask(own, context_length="65537").verdict == "beyond the model"
+    assert ask(own, context_length="65536").verdict == "serves"
+
+
+@pytest.mark.parametrize("joined", [True, False])
+def test_a_command_line_may_replace_keys_of_the_config(joined: bool) -> None:
+    override = '{"max_position_embeddings": 400000}'
+    flag = "--json-model-override-args"
+    more = (f"{flag}={override}",) if joined else (flag, override)
+    assert ask(seen(words=(*LINE, *more)), context_length="300000").verdict == "starts but cannot serve"
+    assert ask(seen(words=(*LINE, flag, "{odd")), context_length="300000").verdict == "beyond the model"
+
+
 def test_beyond_the_draft() -> None:
     models = (config("model", "kimi-k2.6"), config("draft", "kimi-k2.6-dflash"))
     said = ask(seen(*models, words=DRAFTING, version="0.5.14"), context_length="200000", mem_fraction="0.92")
