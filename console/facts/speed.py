@@ -7,8 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from console.analysis.diagnosis.window import Said
+from console.analysis.diagnosis.from_counters import between
+from console.analysis.diagnosis.window import Said, Window
 from console.engines.base import Engine, LogLine
+from console.engines.metrics import Counters
 from console.facts.gpu_state import parse_hardware
 from console.facts.journal import parse_journal
 from console.remote.session import Reader
@@ -53,9 +55,35 @@ async def look_at_speed(
         lines = tuple(Said(line.at, line.read) for line in journal.lines if line.read is not None)
         if journal.complaints:
             notes.append(f"journalctl: {journal.complaints[:200]}")
+    begin = decode(output.sections.get("log_from", b"")).strip()
+    if not path and lines and begin.isdigit() and lines[0].at_s - float(begin) > since_s / 2:
+        short_s = lines[-1].at_s - lines[0].at_s
+        notes.append(f"the log tells of {short_s / 60:.0f} min only: nothing ran before, or it was rotated")
     if not lines:
         notes.append(f"no line of the engine's batches in the {'file' if path else 'journal'} of that time")
     return SeenSpeed(hardware, lines, tuple(notes))
+
+
+async def watch_counters(
+    reader: Reader, engine: Engine, pool_tokens: int | None, *, looks: int = 4, apart_s: float = 5.0
+) -> tuple[Window, ...]:
+    """Windows between looks at the engine's counters, while somebody's requests run; none where nobody's do.
+
+    Asking for counters makes no engine generate.
+    """
+    found: list[Window] = []
+    before: tuple[float, Counters] | None = None
+    for look in range(looks):
+        now = engine.read_counters(await reader.fetch(engine.counters_request()))
+        at_s = reader.clock.monotonic()
+        if now.error or not now.requests_running:
+            break
+        if before is not None and (one := between(before[1], now, at_s - before[0], pool_tokens, at_s)) is not None:
+            found.append(one)
+        before = at_s, now
+        if look < looks - 1:
+            await reader.clock.sleep(apart_s)
+    return tuple(found)
 
 
 def log_file(files: Sequence[UnitFile]) -> str:

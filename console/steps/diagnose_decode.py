@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from pydantic import Field, field_validator
@@ -13,8 +14,9 @@ from console.analysis.diagnosis.complaint import Baseline, Complaint, stated
 from console.analysis.diagnosis.diagnosis import Evidence, diagnose
 from console.analysis.diagnosis.passive import passive_of
 from console.analysis.diagnosis.recorded import Cell
+from console.analysis.diagnosis.window import Window
 from console.analysis.statistics.distributions import t_quantile
-from console.facts.speed import look_at_speed
+from console.facts.speed import look_at_speed, watch_counters
 from console.results.queries.speed import KnownSpeed, known_speed
 from console.schema.hosts import Target
 from console.schema.names import Seconds
@@ -77,10 +79,15 @@ class DiagnoseDecode(Step):
         known = KnownSpeed(reason="no results repository")
         if io.results_path is not None:
             known = await asyncio.to_thread(known_speed, io.results_path, target.name)
-        passive = passive_of(target.service.engine, seen.lines, io.before.process.argv, _pool_tokens(io))
+        passive = passive_of(target.service.engine, seen.lines, _argv(io), _pool_tokens(io))
+        windows = passive.seen
+        if not windows.windows and io.before.serving is not None:
+            # A log that tells no batches: the counters do, while requests run.
+            counted = await watch_counters(io.reader, io.engine, _pool_tokens(io))
+            windows = replace(windows, windows=counted, notes=(*windows.notes, *_counted(counted)))
         evidence = Evidence(
             complaint=self.complaint(),
-            passive=passive.seen,
+            passive=windows,
             recorded=known.recorded,
             measured=tuple(_measured(io)),
             hardware=seen.hardware,
@@ -101,6 +108,16 @@ def _measured(io: StepIO) -> Iterator[Cell]:
         if one.step == "sweep" and one.rate_tok_s and one.accept_length and one.context_tokens is not None:
             at = one.at_tokens if one.at_tokens is not None else float(one.context_tokens)
             yield Cell(one.context_tokens, at, one.rate_tok_s, one.accept_length, one.text_class)
+
+
+def _argv(io: StepIO) -> Sequence[str]:
+    """What runs; where the process cannot be seen, what systemd loaded."""
+    return io.before.process.argv or [word for command in io.before.unit.exec_start for word in command.split()]
+
+
+def _counted(windows: Sequence[Window]) -> tuple[str, ...]:
+    told = f"the log tells no batches: {len(windows)} windows between looks at the counters instead"
+    return (told,) if windows else ()
 
 
 def _pool_tokens(io: StepIO) -> int | None:

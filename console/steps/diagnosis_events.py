@@ -65,6 +65,11 @@ def events(target: str, found: Diagnosis, notes: Sequence[str]) -> Iterator[Even
             method="passive",
             source="log",
         )
+    if len(found.acceptance) > 1:
+        parts = " ".join(f"{mean:.2f}" for _, mean, _ in found.acceptance)
+        yield FindingMade(
+            target=target, name="accept_length_over_time", value=parts, n=found.windows, method="passive", source="log"
+        )
     for sign in found.hardware.signs:
         yield ConclusionMade(target=target, kind="hardware", text=sign.text, evidence=sign.kind)
     yield ConclusionMade(target=target, kind="verdict", text=verdict(found))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
+from console.engines.base import Reply
 from console.errors import UnreachableError
 from console.remote.scripts import Output
 from console.schema.events import ConclusionMade, FindingMade
@@ -39,9 +41,9 @@ def gpus(name: str = "eight-well.txt") -> dict[str, str]:
 class Asked:
     """One diagnosis of a host that shows `sections`."""
 
-    def __init__(self, answer: Output | Exception) -> None:
+    def __init__(self, answer: Output | Exception, replies: Sequence[Reply] = (Reply(404),)) -> None:
         self.told = Told()
-        self.remote = FakeRemote(answers={"look_speed.sh": answer})
+        self.remote = FakeRemote(answers={"look_speed.sh": answer}, replies=replies)
 
     async def run(self, fields: dict[str, Any], **more: Any) -> StepResult:
         io = step_io(self.remote, "diagnose.decode", self.told, **more)
@@ -151,3 +153,20 @@ async def test_the_size_of_the_pool_is_asked_of_the_facts() -> None:
     asked = Asked(ok(log=""))
     await asked.run(COMPLAINT, before=facts(serving=serving(pool_tokens=None)))
     assert asked.finding("diagnosis").flags == ("not enough to say",)
+
+
+def metrics(at: int) -> Reply:
+    text = (
+        f"sglang:generation_tokens_total {1000 + 145 * at}\nsglang:prompt_tokens_total 2700\n"
+        f"sglang:spec_verify_calls_total {300 + 50 * at}\nsglang:num_running_reqs 1\nsglang:num_queue_reqs 0\n"
+        f"sglang:token_usage {0.034 + 0.001 * at}\nsglang:max_total_num_tokens 100000\n"
+    )
+    return Reply(200, text.encode())
+
+
+async def test_where_the_log_tells_no_batches_the_counters_do() -> None:
+    asked = Asked(ok(log="", **gpus()), [metrics(at) for at in range(4)])
+    await asked.run(COMPLAINT)
+    assert asked.finding("log_accept_length").value == pytest.approx(2.9)
+    assert any("3 windows between looks at the counters" in text for text in asked.said("missing"))
+    assert [request.method for request in asked.remote.requests] == ["GET"] * 4

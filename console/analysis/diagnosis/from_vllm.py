@@ -1,4 +1,4 @@
-"""vLLM's ten-second averages, and the difference of two looks at its metrics, as windows.
+"""vLLM's ten-second averages as windows.
 
 `Engine 000: Avg prompt throughput …, Avg generation throughput …, Running, Waiting, GPU KV cache usage`, followed by
 `SpecDecoding metrics: Mean acceptance length …` where it drafts (the length counts the bonus token). The context of a
@@ -99,36 +99,6 @@ def positions(lines: Sequence[Said]) -> tuple[float, ...]:
         if match := _POSITIONS.search(one.line.text):
             return tuple(float(part) for part in match[1].split(",") if part.strip())
     return ()
-
-
-def between(
-    before: Mapping[str, float], after: Mapping[str, float], seconds: float, *, pool_tokens: int | None
-) -> Window | None:
-    """One window out of two looks at one engine's counters; None when nothing ran, or something was prefilled.
-
-    Names are Prometheus' without `vllm:`. A step's tokens are 1 + accepted / drafts, which counts only steps that had
-    a draft: with n-gram drafts they are too many.
-    """
-    generated = after.get("generation_tokens_total", 0.0) - before.get("generation_tokens_total", 0.0)
-    prefilled = after.get("prompt_tokens_total", 0.0) - before.get("prompt_tokens_total", 0.0)
-    running = after.get("num_requests_running", 0.0)
-    if generated <= 0 or prefilled > 0 or running <= 0 or running != before.get("num_requests_running") or seconds <= 0:
-        return None
-    drafts = after.get("spec_decode_num_drafts_total", 0.0) - before.get("spec_decode_num_drafts_total", 0.0)
-    accepted = after.get("spec_decode_num_accepted_tokens_total", 0.0) - before.get(
-        "spec_decode_num_accepted_tokens_total", 0.0
-    )
-    if pool_tokens is None or "kv_cache_usage_perc" not in after:
-        return None
-    usage = (before.get("kv_cache_usage_perc", 0.0) + after["kv_cache_usage_perc"]) / 2.0
-    return Window(
-        at_s=seconds,
-        context_tokens=usage * pool_tokens / running,
-        batch=running,
-        accept_length=1.0 + accepted / drafts if drafts > 0 else 1.0,
-        rate_tok_s=generated / seconds,
-        queue=int(after.get("num_requests_waiting", 0.0)),
-    )
 
 
 def _number(values: Mapping[str, float | int | str], name: str) -> float | None:

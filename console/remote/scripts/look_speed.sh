@@ -24,6 +24,8 @@ fi
 # Only lines that tell of batches, starts and timings leave the host: requests and their texts stay where they are.
 telling='Decode batch|Prefill batch|server_args=|Avg generation throughput|SpecDecoding metrics|eval time =|draft acceptance|Retract requests|print_timing'
 begin=$(($(date +%s) - since))
+section log_from
+echo "$begin"
 section log
 if [ -n "$log_file" ]; then
   if [ -r "$log_file" ]; then

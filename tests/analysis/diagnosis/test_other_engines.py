@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from console.analysis.diagnosis import from_llamacpp, from_vllm
 from console.analysis.diagnosis import window as w
 from console.analysis.diagnosis.curve import fit_windows
+from console.analysis.diagnosis.from_counters import between
 from console.analysis.diagnosis.passive import passive_of
 from console.analysis.diagnosis.window import Passive, Said
+from console.engines.metrics import Counters
 from console.engines.registry import engine_named
 
 
@@ -70,19 +75,31 @@ def test_vllm_without_its_pool_has_no_contexts() -> None:
     assert "KV pool is not known" in passive.notes[0]
 
 
-def test_two_looks_at_vllm_s_counters() -> None:
-    before = {"generation_tokens_total": 1000.0, "prompt_tokens_total": 500.0, "num_requests_running": 2.0,
-              "kv_cache_usage_perc": 0.04, "spec_decode_num_drafts_total": 100.0,
-              "spec_decode_num_accepted_tokens_total": 150.0}  # fmt: skip
-    after = before | {"generation_tokens_total": 1500.0, "spec_decode_num_drafts_total": 300.0,
-                      "spec_decode_num_accepted_tokens_total": 450.0, "kv_cache_usage_perc": 0.05}  # fmt: skip
-    one = from_vllm.between(before, after, 10.0, pool_tokens=POOL)
+BEFORE = Counters(prompt_tokens=500, generated_tokens=1000, draft_steps=100, accepted_tokens=150, requests_running=2,
+                  pool_usage=0.04)  # fmt: skip
+AFTER = replace(BEFORE, generated_tokens=1500.0, draft_steps=300.0, accepted_tokens=450.0, pool_usage=0.05)
+
+
+def test_two_looks_at_the_counters() -> None:
+    one = between(BEFORE, AFTER, 10.0, POOL, 0.0)
     assert one is not None
     assert one.accept_length == pytest.approx(2.5)
     assert one.context_tokens == pytest.approx(0.045 * POOL / 2)
     assert one.step_s == pytest.approx(2 * 2.5 / 50.0)
-    prefilled = after | {"prompt_tokens_total": 600.0}
-    assert from_vllm.between(before, prefilled, 10.0, pool_tokens=POOL) is None
+
+
+def test_an_engine_that_counts_its_steps_is_believed_before_its_drafts() -> None:
+    one = between(replace(BEFORE, engine_steps=0.0), replace(AFTER, engine_steps=125.0), 10.0, POOL, 0.0)
+    assert one is not None
+    assert one.accept_length == pytest.approx(500 / (125 * 2))
+
+
+@pytest.mark.parametrize(
+    "more", [{"prompt_tokens": 600.0}, {"requests_running": 3}, {"generated_tokens": 1000.0}, {"pool_usage": None}],
+    ids=["prefilled", "another-batch", "nothing-generated", "no-usage"],
+)  # fmt: skip
+def test_between_two_looks_that_measure_something_else_is_nothing(more: dict[str, Any]) -> None:
+    assert between(BEFORE, replace(AFTER, **more), 10.0, POOL, 0.0) is None
 
 
 def timing(prompt: int, tokens: int, rate: float, length: float | None = None) -> list[str]:
