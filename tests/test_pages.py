@@ -27,6 +27,9 @@ PAGES = (
 # Run by CI itself, around this test.
 BY_CI = ("make demo", "make story", "make test", "pip install")
 
+# A step that hardly grows with the context: a sweep up to the whole window takes no longer than a short one.
+QUICK = {"step_ms_per_token": 0.0002}
+
 
 def commands(page: str) -> list[str]:
     """The lines of the page's `sh` blocks, without their remarks."""
@@ -37,7 +40,7 @@ def commands(page: str) -> list[str]:
 
 @pytest.fixture
 def gpu1(tmp_path: Path) -> Iterator[Lab]:
-    lab = asyncio.run(Lab.start(tmp_path / "gpu1", name="gpu1", load_s=10.0, speed=50.0))
+    lab = asyncio.run(Lab.start(tmp_path / "gpu1", name="gpu1", load_s=10.0, speed=50.0, options=QUICK))
     yield lab
     lab.stop_now()
 
