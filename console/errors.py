@@ -160,9 +160,10 @@ class StepFailedError(ConsoleError):
 
 
 class NotReadyError(StepFailedError):
-    """The service did not become ready; the message carries the lines that say why."""
+    """The service did not become ready; the message carries the lines that say why, `cause` the log table's word."""
 
     changed: bool | None = True
+    cause: str = ""
 
 
 class NotServedError(StepFailedError):

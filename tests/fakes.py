@@ -319,6 +319,7 @@ class FakeRemote(Remote):
         self.locks: list[str] = []
         self.requests: list[Request] = []
         self.holds: list[FakeHold] = []
+        self.host_holds: list[FakeHold] = []
         self.documents: list[Mapping[str, str]] = []
         self.was_regained = False
         self.closed = 0
@@ -356,7 +357,11 @@ class FakeRemote(Remote):
     async def aclose(self) -> None:
         self.closed += 1
 
-    async def hold_lock(self, run: str, document: Mapping[str, str]) -> LockHold:
+    async def hold_lock(self, run: str, document: Mapping[str, str], *, whole_host: bool = False) -> LockHold:
+        if whole_host:
+            self._answer("act_lock.sh host", ())
+            self.host_holds.append(FakeHold())
+            return self.host_holds[-1]
         self._answer("act_lock.sh", ())
         self.documents.append(document)
         self.holds.append(FakeHold())

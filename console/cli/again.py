@@ -93,6 +93,7 @@ def _earlier(run: str, plan: Plan, state: RunState) -> Earlier:
         tried=frozenset(known),
         undoing=target.undo_started is not None and not (target.undo_finished and target.undo_finished.proven),
         purpose=state.started.purpose if state.started else "run",
+        root=state.started.root if state.started else "",
     )
 
 

@@ -202,6 +202,11 @@ class Reader:
     def lock_file(self) -> str:
         return f"{self.target.host.runtime_folder}/{self.target.service.unit}.lock"
 
+    @property
+    def host_lock_file(self) -> str:
+        """Held for the moment in which files of a unit are written and not yet read by systemd."""
+        return f"{self.target.host.runtime_folder}/host.lock"
+
     def _render(
         self, script: str, args: tuple[str, ...], mark: str, *, lock: str = "", keep_stdin: bool = False
     ) -> bytes:
@@ -264,15 +269,16 @@ class Remote(Reader):
             else:
                 await self.clock.sleep(0.2)
 
-    async def hold_lock(self, run: str, document: Mapping[str, str]) -> LockHold:
-        """Take the unit's lock and hold it while this process lives and the connection stands.
+    async def hold_lock(self, run: str, document: Mapping[str, str], *, whole_host: bool = False) -> LockHold:
+        """Take the unit's lock, or the host's, and hold it while this process lives and the connection stands.
 
         Raises LockHeldError naming the holder, RefusedError, ConnectionLostError, or ConnectError.
         """
+        lock_file = self.host_lock_file if whole_host else self.lock_file
         mark = new_mark()
         body = {**document, "run": run, "since": document.get("since") or stamp(self.clock.now()), "pid": os.getpid()}
         encoded = base64.b64encode((json.dumps(body) + "\n").encode()).decode()
-        args = (self.target.host.runtime_folder, self.lock_file, encoded, run)
+        args = (self.target.host.runtime_folder, lock_file, encoded, run)
         script = self._render("act_lock.sh", args, mark, keep_stdin=True)
         deadline = asyncio.get_running_loop().time() + OWN_LOCK_S
         while True:

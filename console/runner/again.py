@@ -12,6 +12,7 @@ from console.engines.base import Engine
 from console.errors import ForeignEditError
 from console.planning import answers, differences, estimates
 from console.remote.session import Reader
+from console.runner.three_way import three_way
 from console.schema.change import Change, FileChange, RestartChange
 from console.schema.facts import Facts
 from console.schema.plan import Activation, Plan, PlannedStep
@@ -41,6 +42,7 @@ class Earlier:
     tried: frozenset[str]
     undoing: bool = False
     purpose: str = "run"
+    root: str = ""  # the run whose ledger entry holds the backups, where that is another one
 
     @classmethod
     def of_ledger(cls, run: str, plan: Plan, purpose: str = "run", *, undoing: bool = False) -> Earlier:
@@ -48,17 +50,21 @@ class Earlier:
         return cls(run, plan, everything, everything, undoing, purpose=purpose)
 
 
-async def seen_files(plan: Plan, reader: Reader) -> dict[str, Seen]:
-    """Each file change of a plan, and whether the host shows it. Raises ForeignEditError for somebody's later edit."""
+async def seen_files(plan: Plan, reader: Reader, root: str) -> dict[str, Seen]:
+    """Each file change of a plan, and whether the host shows it. Raises ForeignEditError for somebody's later edit.
+
+    `root`: the run whose ledger entry holds the backups, for the three-way difference.
+    """
     found: dict[str, Seen] = {}
     for change in plan.changes:
         if isinstance(change, FileChange):
             found[change.id] = await file_change.look(change, reader)
             if found[change.id] == "foreign":
                 raise ForeignEditError(
-                    f"{change.path} was edited since by somebody else: nothing is touched",
+                    f"{change.path} was edited since by somebody else: nothing is touched\n"
+                    + await three_way(change, plan, root, reader),
                     where=plan.target.name,
-                    hint="compare it with the backup in the ledger on the host, and decide by hand",
+                    hint="decide by hand which of the two stays; the backup is in the ledger on the host",
                 )
     return found
 

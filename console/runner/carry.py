@@ -35,7 +35,10 @@ async def carry(run: TargetRun, change: Change, act: Act = kinds.make) -> Made:
     what = change.summary or change.kind
     while True:
         try:
-            return await act(change, run.lock.remote, run.context.run)
+            await run.host_lock.before(run, change)
+            made = await act(change, run.lock.remote, run.context.run)
+            await run.host_lock.after(change)
+            return made
         except ConnectionLostError:
             sent = True
         except UnreachableError:
@@ -59,6 +62,7 @@ async def carry(run: TargetRun, change: Change, act: Act = kinds.make) -> Made:
                 hint=f"console recover, then console resume {run.context.run}",
             ) from error
         if seen == "after":
+            await run.host_lock.after(change)
             before = {"invocation": change.invocation_before} if isinstance(change, RestartChange) else {}
             return Made(before, message=f"{what}: the connection died, the host shows that it happened")
         if taken is not None and seen == "before":

@@ -100,6 +100,7 @@ async def _free_host(run: TargetRun, outcome: Outcome) -> None:
     finally:
         if run.guard is not None:
             run.guard.leave()
+        await run.host_lock.release()
         if run.lock is not None:
             await run.lock.release()
         if run.reader is not None:

@@ -27,7 +27,7 @@ async def resume_plan(earlier: Earlier, facts: Facts, reader: Reader, engine: En
     problems = host_preflight.refusals(facts)
     if problems:
         raise RefusedError("; ".join(problems), where=plan.target.name, hint="mend this on the host first")
-    seen = await again.seen_files(plan, reader)
+    seen = await again.seen_files(plan, reader, earlier.root or earlier.run)
     edits_left = any(state == "before" for state in seen.values())
     reload_left = edits_left or facts.unit.need_daemon_reload
     runs = again.runs_new(plan, facts, engine) if plan.settings else None

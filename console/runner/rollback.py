@@ -25,7 +25,7 @@ async def rollback_plan(earlier: Earlier, facts: Facts, reader: Reader, engine: 
     """
     policy.usable(facts)
     plan = earlier.plan
-    seen = await again.seen_files(plan, reader)
+    seen = await again.seen_files(plan, reader, earlier.root or earlier.run)
     back = [change for change in plan.changes if isinstance(change, FileChange) and seen[change.id] == "after"]
     ran = [change for change in plan.changes if isinstance(change, CommandChange) and change.id in earlier.made]
     turned = tuple(reversed_setting(setting) for setting in plan.settings)

@@ -22,12 +22,13 @@ from console.errors import (
 )
 from console.facts.watch import Watch
 from console.remote.session import Reader, Remote
-from console.runner import describe, hold, undo
+from console.runner import describe, hold, host_cause, undo
 from console.runner.abort import shielded
 from console.runner.ask import Question
 from console.runner.carry import carry, fate
 from console.runner.context import RunContext
 from console.runner.guard import Guard
+from console.runner.host_lock import HostLock
 from console.runner.ledger import Ledger
 from console.runner.lock import UnitLock
 from console.runs.target_state import NOT_MADE
@@ -71,6 +72,7 @@ class TargetRun:
         self.facts: Facts | None = None
         self.plan: Plan | None = None
         self.lock: UnitLock | None = None
+        self.host_lock = HostLock()
         self.ledger: Ledger | None = None
         self.guard: Guard | None = None
         self.sent: list[Change] = []  # asked of the host, or about to be
@@ -303,6 +305,7 @@ class TargetRun:
         if not any(change.kind in ("file", "command", "restart") for change in self.made) or self.proven:
             self._say_aborted(step)
             return "leave"
+        await self.host_lock.release()  # nobody else waits for a person
         choice: str = self.stop.choice
         if not choice:
             choice = await self._ask_after_abort()
@@ -342,9 +345,13 @@ class TargetRun:
         # refuses one command, the file may still be put back.
         lost = isinstance(error, ConnectError | ConnectionLostError) and not isinstance(error, SudoError)
         not_ours = lost or isinstance(error, RestartedByOthersError | LockHeldError)
-        if nothing_made or self.proven or not_ours or step.on_failure != "rollback":
+        if nothing_made or self.proven or step.on_failure != "rollback":
             return
-        await undo.put_back(self, error.message)
+        if lost:
+            undo.pending(self, error, self.context.clock.monotonic())
+        if not_ours:
+            return
+        await undo.put_back(self, error.message, host_cause.remedy(error))
 
     # -- small things ----------------------------------------------------------------------------------------------
 

@@ -7,9 +7,19 @@ from typing import TYPE_CHECKING
 
 from console.changes import command, kinds
 from console.changes.base import Made
-from console.errors import AbortedError, ConsoleError, InternalError, RefusedError, StepFailedError, SudoError
+from console.errors import (
+    AbortedError,
+    ConnectError,
+    ConnectionLostError,
+    ConsoleError,
+    InternalError,
+    RefusedError,
+    StepFailedError,
+    SudoError,
+)
 from console.runner import describe
 from console.runner.carry import carry, reach
+from console.runs.listing import PENDING
 from console.schema.change import Change, CommandChange, FileChange, ReloadChange, RestartChange
 from console.schema.events import (
     ChangeUndoing,
@@ -31,8 +41,10 @@ if TYPE_CHECKING:
 STOPS_TO_GIVE_UP = 2
 
 
-async def put_back(run: TargetRun, reason: str) -> None:
+async def put_back(run: TargetRun, reason: str, remedy: str = "") -> None:
     """Files first, then one reload, then one restart with its wait and proof. Never raises: the end is an event.
+
+    `remedy`: the start failed for a cause on the host, and what helps there; then nothing is started a second time.
 
     On a host that cannot be reached, or where somebody else was meanwhile, nothing is begun: it stays as it is.
     """
@@ -42,7 +54,7 @@ async def put_back(run: TargetRun, reason: str) -> None:
         await reach(run)
     except Exception as error:  # noqa: BLE001 - whatever it is, the run still ends in a record
         known = known_error(error)
-        run.phase("undo", "failed", f"nothing was put back: {known}", started, known)
+        pending(run, known, started)
         return
     run.context.emit(UndoStarted(target=run.target.name, reason=reason))
     await _tell_ledger(run)
@@ -50,7 +62,7 @@ async def put_back(run: TargetRun, reason: str) -> None:
     message = "the old state is back"
     proven = False
     try:
-        await _put_back(run, left)
+        await _put_back(run, left, remedy)
         proven = not left
         message = "files and service are back" if left else message
     except Exception as error:  # noqa: BLE001 - as above
@@ -70,7 +82,16 @@ def known_error(error: Exception) -> ConsoleError:
     return error if isinstance(error, ConsoleError) else InternalError(f"{type(error).__name__}: {error}")
 
 
-async def _put_back(run: TargetRun, left: list[str]) -> None:
+def pending(run: TargetRun, error: ConsoleError, started: float) -> None:
+    """Say that nothing was put back, and whether that only waits for the host to be reached."""
+    word = "nothing was put back"
+    if isinstance(error, ConnectError | ConnectionLostError):
+        word = f"{PENDING}: the host cannot be reached, nothing was put back yet"
+    run.message = f"{run.message}; {word}" if run.message else word
+    run.phase("undo", "failed", f"{word}: {error}", started, error)
+
+
+async def _put_back(run: TargetRun, left: list[str], remedy: str) -> None:
     """Everything that has a way back; what has none comes into `left`."""
     made = list(run.made)
     for change in reversed(made):
@@ -83,6 +104,12 @@ async def _put_back(run: TargetRun, left: list[str]) -> None:
     restarts = [change for change in made if isinstance(change, RestartChange)]
     if not restarts:
         return
+    if remedy:
+        raise StepFailedError(
+            "the files are back and the service was not started again: the cause is on the host, not in the setting",
+            where=run.target.name,
+            hint=f"{remedy}; then console resume {run.context.run}",
+        )
     run.invocation = ""
     made_again = await _undo(run, restarts[-1])
     run.invocation_before = str(made_again.before.get("invocation", ""))

@@ -22,6 +22,7 @@ _WHY = {
     Outcome.ROLLBACK_FAILED: "putting the old state back is not finished, or not proven",
 }
 GONE = "its process is gone"
+PENDING = "rollback pending"  # in the message of a way back for which the host could not be reached
 ANY = "*"
 RECOVER = "console recover"
 
@@ -167,6 +168,9 @@ def _open_targets(
         target = state.targets.get(name)
         if state.orphan(alive) and target is not None and target.begun:
             why = f"{GONE}: {why}" if why else GONE
+        undo = target.steps.get("undo") if target is not None else None
+        if why and undo is not None and PENDING in undo.message:
+            why = f"{PENDING}: {why}"
         if why:
             waiting[name] = why
     return waiting

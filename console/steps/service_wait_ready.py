@@ -146,7 +146,9 @@ def judge(verdict: Verdict, io: StepIO) -> None:
     if verdict.state == "failed":
         for line in verdict.lines:
             io.emit(LogLine(target=where, kind="failure", text=one_line(line, 400)))
-        raise NotReadyError(one_line(verdict.message, 400), where=where, hint=f"journalctl -u {unit} -n 200")
+        error = NotReadyError(one_line(verdict.message, 400), where=where, hint=f"journalctl -u {unit} -n 200")
+        error.cause = verdict.cause
+        raise error
 
 
 def progress(io: StepIO, verdict: Verdict) -> StepProgress:

@@ -65,6 +65,25 @@ def test_restart_by_somebody_else_in_our_wait_ends_the_run_there(host: Host, des
     assert listed["id"] == done.run_id
 
 
+def test_edit_between_run_and_rollback_is_shown_three_ways_and_kept(host: Host, desk: Desk) -> None:
+    done = desk.extend()
+    assert done.code == 0, done.err
+    edited = host.read(UNIT_FILE).replace("--tp-size 8", "--tp-size 4")
+    host.write(UNIT_FILE, edited)
+    first = starts(host)
+    for words in (["rollback", done.run_id], ["rollback", f"{host.name}/k26"]):
+        refused = desk.console(*words, "--yes")
+        assert refused.code == 8, refused.err
+        assert f"what run {done.run_id} changed:" in refused.err
+        assert "what somebody changed since:" in refused.err
+        shown = refused.err.replace("\\", "")
+        assert shown.index("+    --context-length 200000") < shown.index("-    --tp-size 8")
+        assert "+    --tp-size 4" in shown
+    assert host.read(UNIT_FILE) == edited
+    assert starts(host) == first
+    assert desk.commits()[0].startswith(f"{host.name}/k26: rollback of")
+
+
 def test_client_from_the_moment_the_port_opens(host: Host, desk: Desk) -> None:
     """Requests that come before the engine is warm, and go on, do not disturb the proof."""
     first = starts(host)

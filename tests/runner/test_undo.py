@@ -6,7 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from console.errors import AuthenticationError, NotServedError, RefusedError, StepFailedError
+from console.errors import (
+    AuthenticationError,
+    NotReadyError,
+    NotServedError,
+    RefusedError,
+    StepFailedError,
+    UnreachableError,
+)
 from console.remote.scripts import Output
 from console.schema.events import ChangeUndoing, ChangeUndone, StepFinished, UndoFinished, UndoStarted
 from console.schema.outcome import Outcome
@@ -95,6 +102,27 @@ async def test_a_lock_that_cannot_be_taken_again_begins_no_way_back(tmp_path: Pa
     _, state, told = await carried_out(context(tmp_path), host, job(*MAIN))
     assert told.of(UndoStarted) == []
     assert "nothing was put back" in told.of(StepFinished)[-1].message
+    assert state.outcome("node7/chat") is Outcome.APPLIED_UNVERIFIED
+
+
+async def test_a_cause_on_the_host_brings_the_files_back_and_no_second_start(tmp_path: Path, looks: Looks) -> None:
+    error = NotReadyError("the unit failed: Xid 79")
+    error.cause = "gpu-error"
+    looks.wait = [raises(error)]
+    host = Host()
+    _, state, told = await carried_out(context(tmp_path), host, job(*MAIN))
+    assert host.files[FRAGMENT] == UNIT.encode()
+    assert host.scripts().count("act_restart.sh") == 1
+    assert "dmesg" in told.of(UndoFinished)[-1].message
+    assert state.outcome("node7/chat") is Outcome.ROLLBACK_FAILED
+
+
+async def test_a_host_that_is_gone_leaves_the_rollback_pending(tmp_path: Path, looks: Looks) -> None:
+    looks.wait = [raises(UnreachableError("no route"))]
+    run, state, told = await carried_out(context(tmp_path), Host(), job(*MAIN))
+    assert told.of(UndoStarted) == []
+    assert "rollback pending" in told.of(StepFinished)[-1].message
+    assert "rollback pending" in run.message
     assert state.outcome("node7/chat") is Outcome.APPLIED_UNVERIFIED
 
 

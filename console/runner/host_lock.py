@@ -1,0 +1,61 @@
+"""The host's lock, held from the first written file to the reload: a reload of another run would load half of it."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from console.errors import ConsoleError, LockHeldError
+from console.remote.session import LockHold
+from console.schema.change import Change, FileChange, ReloadChange
+from console.schema.events import StepProgress
+
+if TYPE_CHECKING:
+    from console.runner.target_run import TargetRun
+
+# Another run on the host needs a moment from its write to its reload; one that needs longer is in trouble.
+PATIENCE_S = 60.0
+POLL_S = 0.5
+
+
+class HostLock:
+    """Of one target's run; taken when a change needs it, given back after the reload or at the run's end."""
+
+    def __init__(self) -> None:
+        self.hold: LockHold | None = None
+
+    @property
+    def held(self) -> bool:
+        return self.hold is not None and not self.hold.lost.is_set()
+
+    async def before(self, run: TargetRun, change: Change) -> None:
+        """Take it where the change writes a file or reloads. Raises LockHeldError after a while, or ConnectError."""
+        if self.held or not isinstance(change, FileChange | ReloadChange):
+            return
+        assert run.lock is not None
+        remote, options = run.lock.remote, run.context.options
+        document = {"operator": options.operator, "from_host": options.from_host, "reason": options.reason}
+        deadline = run.context.clock.monotonic() + PATIENCE_S
+        while True:
+            try:
+                self.hold = await remote.hold_lock(run.context.run, document, whole_host=True)
+            except LockHeldError as error:
+                if run.context.clock.monotonic() >= deadline:
+                    raise
+                message = f"waits for another run that writes on this host: {error.message}"
+                run.context.emit(StepProgress(target=run.target.name, step=change.step, message=message))
+                await run.context.clock.sleep(POLL_S)
+            else:
+                return
+
+    async def after(self, change: Change) -> None:
+        """Give it back where systemd now has what is on disk."""
+        if isinstance(change, ReloadChange) or (isinstance(change, FileChange) and not change.needs_reload):
+            await self.release()
+
+    async def release(self) -> None:
+        """Also of a lost one; the host frees it by itself where nobody answers."""
+        hold, self.hold = self.hold, None
+        if hold is not None:
+            with suppress(ConsoleError):
+                await hold.release()

@@ -1,0 +1,39 @@
+"""A file that somebody edited after a run wrote it: what the run changed, and what was changed since."""
+
+from __future__ import annotations
+
+import hashlib
+
+from console.errors import ConnectError
+from console.planning.differences import text_diff
+from console.remote.files import read_file
+from console.remote.session import Reader
+from console.schema.change import FileChange
+from console.schema.plan import Plan
+from console.schema.splice import apply
+from console.untrusted import clean
+
+
+async def three_way(change: FileChange, plan: Plan, entry_run: str, reader: Reader) -> str:
+    """Both differences, masked, from the backup in the ledger; or why they cannot be shown."""
+    files = [each for each in plan.changes if isinstance(each, FileChange)]
+    target = plan.target
+    folder = f"{target.host.state_folder}/{target.service.unit}/{entry_run}"
+    backup = f"{folder}/backup-{files.index(change) + 1}"
+    try:
+        now = await read_file(reader, change.real_path)
+        before = await read_file(reader, backup)
+    except ConnectError as error:
+        return f"the backup could not be read: {error.message}"
+    if before.sha256 != change.sha256_before:
+        return f"{backup} is not the file as it was before the run"
+    ours = apply(before.content, change.splices)
+    if hashlib.sha256(ours).hexdigest() != change.sha256_after:
+        return f"{backup} does not become what the run wrote"
+    said = [
+        f"what run {entry_run} changed:",
+        text_diff(change.path, before.content, ours, reader.redactor),
+        "what somebody changed since:",
+        text_diff(change.path, ours, now.content, reader.redactor),
+    ]
+    return clean("\n".join(text.rstrip("\n") for text in said))
