@@ -339,7 +339,9 @@ class FakeRemote(Remote):
         self.told.append((script, args))
         return self._answer(script, args)
 
-    async def act(self, script: str, *args: str, lock: str = "", timeout_s: float = 60.0) -> Output:
+    async def act(
+        self, script: str, *args: str, lock: str = "", timeout_s: float = 60.0, name: str = "", scope: str = ""
+    ) -> Output:
         self.told.append((script, args))
         self.locks.append(lock)
         return self._answer(script, args)

@@ -6,7 +6,7 @@ import base64
 
 from console.changes.base import Made, Seen
 from console.errors import RefusedError, StepFailedError
-from console.remote.session import Reader, Remote
+from console.remote.session import Reader, Remote, name_of_run
 from console.schema.change import CommandChange
 from console.secrets import MASK
 from console.untrusted import decode, one_line
@@ -32,6 +32,12 @@ async def undo(change: CommandChange, remote: Remote, run: str) -> Made:
     return await _run(change.undo, change, remote, run)
 
 
+def names(change: CommandChange, run: str) -> tuple[str, str]:
+    """What its shell is called in the host's list of processes, and the scope that systemd keeps it in."""
+    scope = f"{name_of_run(run)}{change.id}"
+    return f"{scope}-command", scope
+
+
 async def _run(command: str, change: CommandChange, remote: Remote, run: str) -> Made:
     if MASK in command:
         # Refused, not failed: nothing of it ran.
@@ -41,8 +47,16 @@ async def _run(command: str, change: CommandChange, remote: Remote, run: str) ->
             hint="run it by hand",
         )
     encoded = base64.b64encode(command.encode()).decode()
+    name, scope = names(change, run)
     output = await remote.act(
-        "act_command.sh", encoded, "yes" if change.sudo else "", lock=run, timeout_s=change.timeout_s
+        "act_command.sh",
+        encoded,
+        "yes" if change.sudo else "",
+        scope,
+        lock=run,
+        timeout_s=change.timeout_s,
+        name=name,
+        scope=scope,
     )
     said = one_line(decode(output.stdout or output.stderr), 300)
     if output.exit_status != 0:

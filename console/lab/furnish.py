@@ -16,7 +16,7 @@ from .layout import LabService, Layout, Shape
 from .sweep import bin_folder
 
 SIMULATOR = Path(__file__).parent / "simulator"
-COMMANDS = ("systemctl", "journalctl", "systemd-analyze", "systemd-run", "nvidia-smi", "logger")
+COMMANDS = ("systemctl", "journalctl", "systemd-analyze", "nvidia-smi", "logger")
 
 
 def build(folder: Path, shape: Shape) -> list[LabService]:
@@ -63,7 +63,7 @@ def write_commands(layout: Layout) -> None:
     """Stand-ins first on PATH. The base interpreter starts faster than that of a virtual environment."""
     texts = Path(__file__).parent / "stand_ins"
     python = Path(getattr(sys, "_base_executable", sys.executable)).resolve()
-    for source, target in (("client.txt", "lab-client"), ("sudo.txt", "sudo")):
+    for source, target in (("client.txt", "lab-client"), ("sudo.txt", "sudo"), ("systemd_run.txt", "systemd-run")):
         text = (texts / source).read_text(encoding="utf-8")
         text = text.replace("PYTHON", str(python), 1).replace("STATE_FOLDER", str(layout.state))
         path = bin_folder(layout.folder) / target

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from console.errors import InvalidFileError, UsageError
-from console.planning import references
+from console.planning import references, waves
 from console.schema.names import nearest
 from console.schema.runbook import Runbook, StepTable, Value, Variable, load_runbook
 from console.schema.toml_file import line_of, validate
@@ -38,7 +38,7 @@ def lint(runbook: Runbook) -> None:
             if name not in known:
                 raise InvalidFileError(f"when = {step.when!r}: unknown name{nearest(name, known)}", where=where)
         _check_keys(runbook, index, step, kind, defaults)
-    _check_waves(runbook)
+    waves.check(runbook.waves, runbook.path)
 
 
 def kind_of(step: StepTable, where: str) -> type[Step]:
@@ -104,15 +104,6 @@ def _validate_fields(
                     f"step {step.uses}: {error['loc'][0]}: {message}",
                     where=location(runbook, index, str(error["loc"][0])),
                 ) from None
-
-
-def _check_waves(runbook: Runbook) -> None:
-    if runbook.waves and runbook.waves != ("100%",):
-        raise InvalidFileError(
-            f'waves = {list(runbook.waves)!r}: this release knows waves = ["100%"] (all at once), '
-            "or no waves key (one after the other)",
-            where=runbook.path,
-        )
 
 
 def variables(runbook: Runbook, given: Mapping[str, str]) -> dict[str, Value]:

@@ -93,7 +93,7 @@ def save_plan(
         inventory=str(inventory.path or ""),
         results_path=str(inventory.results_path),
         push=inventory.results.push,
-        waves=runbook.waves,
+        waves=tuple(str(wave) for wave in runbook.waves),
         targets=tuple(plan.target for plan in plans),
         plans=tuple(plans),
         plan_id=plan_id,

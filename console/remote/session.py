@@ -188,11 +188,11 @@ class Reader:
             on_connection=self.on_connection,
         )
 
-    async def _stop(self, name: str) -> str:
+    async def _stop(self, name: str, scope: str = "") -> str:
         """Stop what ran too long. SSH signals do not reach processes of a root login, so a script on the host does."""
         mark = new_mark()
         try:
-            ended = await self._link.run(self._render("act_stop.sh", (name,), mark), timeout_s=STOP_TIMEOUT_S)
+            ended = await self._link.run(self._render("act_stop.sh", (name, scope), mark), timeout_s=STOP_TIMEOUT_S)
         except UnreachableError:
             return ", and it may still be running"
         stopped = decode(ended.sections(mark).get("stopped", b"")).strip() == "yes"
@@ -225,20 +225,23 @@ class Reader:
 class Remote(Reader):
     """May also change the host. Nothing here is ever sent twice."""
 
-    async def act(self, script: str, *args: str, lock: str = "", timeout_s: float = 60.0) -> Output:
+    async def act(
+        self, script: str, *args: str, lock: str = "", timeout_s: float = 60.0, name: str = "", scope: str = ""
+    ) -> Output:
         """Run an `act_*.sh` once; `lock` is the run whose lock must stand, checked in the same shell.
 
         Raises LockHeldError when that lock is gone, SudoError when sudo refuses, ConnectionLostError when it was sent
         and its end is unknown, UnreachableError when it was not sent. Other exit statuses are the caller's to read.
+        By `name` and `scope` it can be stopped on the host, see `stop_command`.
         """
         if not script.startswith("act_"):
             raise InternalError(f"{script} is not an act")
-        mark, name = new_mark(), new_name(lock)
+        mark, name = new_mark(), name or new_name(lock)
         got = await self._link.run(self._render(script, args, mark, lock=lock), timeout_s=timeout_s, name=name)
         if not got.started:
             raise UnreachableError(f"nothing was sent: {got.trouble}", where=self.target.name)
         if got.exit_status is None:
-            stopped = await self._stop(name) if got.timed_out else ""
+            stopped = await self._stop(name, scope) if got.timed_out else ""
             self._link.adrift.add(name)
             raise ConnectionLostError(
                 f"{script.removesuffix('.sh')}: {got.trouble}{stopped}; whether it happened must be looked at",
@@ -248,6 +251,10 @@ class Remote(Reader):
         output = output_of(got, mark)
         self._refuse(output)
         return output
+
+    async def stop_command(self, name: str, scope: str) -> str:
+        """Stop a script that goes on, with all it started, and look that it is gone; says in words what came of it."""
+        return (await self._stop(name, scope)).lstrip("; ,")
 
     async def until_quiet(self, *, patience_s: float) -> None:
         """Wait until no script of ours whose connection died runs on the host any more: it goes on without us.

@@ -112,7 +112,7 @@ def _keeper(context: RunContext, request: Request) -> Callable[[Sequence[TargetR
                 inventory=str(request.inventory.path or ""),
                 results_path=str(request.inventory.results_path),
                 push=request.inventory.results.push,
-                waves=request.runbook.waves,
+                waves=tuple(str(wave) for wave in request.runbook.waves),
                 targets=tuple(request.targets),
                 plans=tuple(run.plan for run in runs if run.plan is not None),
                 plan_id=request.plan_id,

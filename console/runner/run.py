@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from console import __version__
 from console.errors import CommitError
+from console.planning import waves
 from console.results.repository import Repository
 from console.runner import finish, prepare, undo
+from console.runner.ask import Question
 from console.runner.context import RunContext
 from console.runner.target_run import TargetRun
 from console.runs.state import RunState
@@ -18,6 +21,9 @@ from console.schema.events import LogLine, RunFinished, RunStarted, WaveFinished
 from console.schema.outcome import Outcome, worst
 from console.schema.runbook import Runbook, Value
 
+# Each holds a lock or two as processes of its own, and needs sessions to work with.
+TARGETS_OF_A_HOST = 2
+TARGETS_AT_ONCE = 32
 GOOD = frozenset({Outcome.VERIFIED, Outcome.NO_CHANGE, Outcome.MEASURED})
 
 
@@ -117,26 +123,78 @@ async def _waves(
     repository: Repository | None,
     ended: dict[str, tuple[Outcome, int | None]],
 ) -> None:
-    """All at once with waves = ["100%"], else one after the other, stopping at the first that is not good."""
-    waves = [list(targets)] if runbook.waves else [[run] for run in targets]
-    for index, wave in enumerate(waves, start=1):
+    """One wave after the other, under one stop rule over the whole run. What is not begun stays not-started."""
+    rule = waves.StopRule(runbook.stop_after)
+    places = Places()
+    left = list(targets)
+    for index, size in enumerate(waves.sizes(runbook.waves, len(targets)), start=1):
+        wave, left = left[:size], left[size:]
         names = tuple(run.target.name for run in wave)
         if len(targets) > 1:
             context.emit(WaveStarted(index=index, targets=names))
         # What one target raises must not close the connections under the others.
-        results = await asyncio.gather(*(_one(run, state, repository) for run in wave), return_exceptions=True)
-        good = True
-        for name, result in zip(names, results, strict=True):
-            if isinstance(result, BaseException):
-                context.messages.append(f"{name}: {type(result).__name__}: {result}")
-                ended[name] = (state.outcome(name), state.targets[name].exit_code or 1)
-            else:
-                ended[name] = result
-            good = good and not isinstance(result, BaseException) and result[0] in GOOD
+        await asyncio.gather(*(_turn(context, run, state, repository, rule, places, ended) for run in wave))
+        verdict = "stop" if rule.stopped else "go on"
         if len(targets) > 1:
-            context.emit(WaveFinished(index=index, targets=names, verdict="go on" if good else "stop"))
-        if not good:
+            begun = sum(name in ended for name in names)
+            bad = f", {rule.bad} not well so far" if rule.bad else ""
+            context.emit(WaveFinished(index=index, targets=names, verdict=f"{verdict}: {begun} of {size} begun{bad}"))
+        if rule.stopped or (left and not await _gate(context, runbook, index, left)):
             break
+
+
+async def _turn(
+    context: RunContext,
+    run: TargetRun,
+    state: RunState,
+    repository: Repository | None,
+    rule: waves.StopRule,
+    places: Places,
+    ended: dict[str, tuple[Outcome, int | None]],
+) -> None:
+    """One target's whole run, when there is a place for it and the rule still lets it begin."""
+    name = run.target.name
+    async with places.of(run.target.host_name):
+        stop_asked = context.abort.count > context.abort.kept_on
+        if rule.stopped or (ended and stop_asked):
+            return
+        try:
+            ended[name] = await _one(run, state, repository)
+        except Exception as error:  # noqa: BLE001 - the other targets go on
+            context.messages.append(f"{name}: {type(error).__name__}: {error}")
+            ended[name] = (state.outcome(name), state.targets[name].exit_code or 1)
+            rule.ended(well=False)
+        else:
+            rule.ended(well=ended[name][0] in GOOD)
+
+
+class Places:
+    """How many targets are at work at once: few on one host, whose sshd gives a connection ten sessions."""
+
+    def __init__(self) -> None:
+        self.everywhere = asyncio.Semaphore(TARGETS_AT_ONCE)
+        self.hosts: dict[str, asyncio.Semaphore] = {}
+
+    @asynccontextmanager
+    async def of(self, host: str) -> AsyncIterator[None]:
+        async with self.hosts.setdefault(host, asyncio.Semaphore(TARGETS_OF_A_HOST)), self.everywhere:
+            yield
+
+
+async def _gate(context: RunContext, runbook: Runbook, index: int, left: Sequence[TargetRun]) -> bool:
+    """Whether the next wave may begin; a person is asked where the runbook says so."""
+    if runbook.between_waves == "go on":
+        return True
+    answer = await context.desk.put(
+        Question(
+            id=f"after-wave-{index}",
+            target="",
+            text=f"Wave {index} ended well. Begin the next? {len(left)} targets are left.",
+            choices=("go on", "stop"),
+            default="stop",
+        )
+    )
+    return answer == "go on"
 
 
 async def _one(run: TargetRun, state: RunState, repository: Repository | None) -> tuple[Outcome, int | None]:

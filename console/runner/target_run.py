@@ -31,9 +31,10 @@ from console.runner.guard import Guard
 from console.runner.host_lock import HostLock
 from console.runner.ledger import Ledger
 from console.runner.lock import UnitLock
+from console.runner.stop_command import stoppable
 from console.runs.target_state import NOT_MADE
 from console.schema.cells import Cell
-from console.schema.change import Change, FileChange, RestartChange
+from console.schema.change import Change, CommandChange, FileChange, RestartChange
 from console.schema.events import (
     CellMeasured,
     ChangeIntended,
@@ -182,7 +183,7 @@ class TargetRun:
         outcome: StepOutcome = "failed"
         message = str(error)
         if isinstance(error, AbortedError):
-            outcome, message = "aborted", describe.standing(self.seen, self.target.service.unit)
+            outcome, message = "aborted", error.hint or describe.standing(self.seen, self.target.service.unit)
             self.step_aborted = True
             self.message = message
         elif isinstance(error, ConnectionLostError):
@@ -203,7 +204,8 @@ class TargetRun:
         said = []
         changed = False
         for change_id in step.changes:
-            made = await shielded(self.make(self.planned().change(change_id)))
+            change = self.planned().change(change_id)
+            made = await (stoppable(self, change) if isinstance(change, CommandChange) else shielded(self.make(change)))
             said.append(made.message)
             changed = changed or not made.already
         return ("changed" if changed else "ok"), "; ".join(text for text in said if text)

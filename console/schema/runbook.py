@@ -78,7 +78,9 @@ class Runbook(Frozen):
     name: Name
     title: str = ""
     targets: tuple[str, ...] = ()
-    waves: tuple[str, ...] = ()
+    waves: tuple[int | str, ...] = ()
+    stop_after: int = Field(default=1, ge=1)
+    between_waves: Literal["go on", "ask"] = "go on"
     on_failure: OnFailure = "stop"
     confirm: str = ""
     guard: Seconds | None = None

@@ -10,6 +10,7 @@ from pydantic import Field, field_validator
 
 from console.schema.change import CommandChange
 from console.schema.hosts import Target
+from console.schema.plan import OnAbort
 from console.steps.base import Look, Proposal, Step, StepIO, StepResult
 from console.untrusted import decode, one_line
 
@@ -26,6 +27,7 @@ class HostCommand(Step):
 
     uses: ClassVar[str] = "host.command"
     changes: ClassVar[bool] = True
+    on_abort: ClassVar[OnAbort] = "stops now"
     summary: ClassVar[str] = "run a command"
 
     command: str = Field(min_length=1)

@@ -204,6 +204,23 @@ def guard_rows() -> tuple[Row, ...]:
         Row("when it fires", elapse, properties=state, real_only=NO_GUARD),
         Row("stop waiting", ("systemctl", "stop", "--", "{timer}"), real_only=NO_GUARD),
         Row("a timer that is not loaded", load, out=r"LoadState=(loaded|not-found)\n", real_only=NO_GUARD),
+        Row(
+            "a command in a scope",
+            ("systemd-run", "--scope", "--quiet", "--collect", "--unit=contract-scope", "--", "echo", "ran"),
+            out="ran\n",
+        ),
+        Row(
+            "how a scope is",
+            ("systemctl", "show", "--no-pager", "--property=ActiveState", "--", "contract-scope.scope"),
+            out="ActiveState=inactive\n",
+        ),
+        Row(
+            "stop a scope that is over",
+            ("systemctl", "kill", "--signal=TERM", "--", "contract-scope.scope"),
+            status=1,
+            err=r"Failed to kill unit contract-scope\.scope: Unit contract-scope\.scope not loaded\.\n",
+            real_only="the lab has no scopes: what runs in one is stopped as a process",
+        ),
         Row("stop it again", ("systemctl", "stop", "--", "{timer}"), real_only=NO_GUARD),
     )
 

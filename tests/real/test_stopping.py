@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import signal
+import time
 from datetime import datetime
 
 import pytest
 
+from tests.hosts import remains
 from tests.hosts.engine_unit import UNIT, set_simulator
 from tests.hosts.host import Host
+from tests.real.conftest import MakeDesk
 from tests.real.desk import EXTEND_CONTEXT, Desk, Done, Event
 from tests.real.ready import QUICK_LOAD_S
 from tests.real.state_of import UNIT_FILE, comes_to_serve, everywhere, lock_is_free, starts
@@ -148,11 +151,49 @@ def test_stop_before_the_restart_puts_the_file_back(host: Host, desk: Desk) -> N
 
 
 def comes_about(host: Host, command: str, patience_s: float = 10.0) -> bool:
-    from tests.hosts import remains
-
     return remains.wait_until(
         lambda: host.run("pgrep", "--exact", "--full", command, check=False).returncode == 0, patience_s, every_s=0.05
     )
+
+
+COMMANDS = """\
+schema = 1
+name = "long-command"
+title = "A command that takes long and leaves something behind"
+unattended = "proceed"
+
+[[step]]
+uses = "host.command"
+command = "setsid sleep 1001 & sleep 1002"
+undo = "true"
+sudo = true
+timeout = "20m"
+"""
+
+
+@pytest.mark.parametrize("user", ["root", "ops"])
+def test_stop_in_a_command_ends_it_on_the_host(host: Host, make_desk: MakeDesk, user: str) -> None:
+    if user != "root":
+        host.add_user(user, sudo=True)
+    desk = make_desk([host], user=user)
+    going = desk.start("run", desk.runbook(COMMANDS))
+    assert comes_about(host, "sleep 1001")
+    assert comes_about(host, "sleep 1002")
+    stopped_at = going.stop()
+    gone = remains.wait_until(lambda: sleepers(host) == "", 10.0, every_s=0.05)
+    took_s = time.time() - stopped_at
+    done = going.end()
+    assert gone
+    assert took_s < PROMPTLY_S
+    assert done.code == 130, done.err
+    (ended,) = [event for event in done.of("step.finished") if event["uses"] == "host.command"]
+    assert ended["outcome"] == "aborted"
+    assert "it was stopped on the host" in ended["message"]
+    assert lock_is_free(host)
+
+
+def sleepers(host: Host) -> str:
+    return host.run("pgrep", "--full", "sleep 100[12]", check=False).stdout.decode().strip()
 
 
 def test_stop_before_anything_is_asked_changes_nothing(host: Host, desk: Desk) -> None:

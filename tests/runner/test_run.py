@@ -8,13 +8,22 @@ from typing import Any
 
 import pytest
 
-from console.errors import NotServedError, StateError
+from console.errors import LockHeldError, NotServedError, StateError
 from console.results.repository import Repository
 from console.runner import finish, run
 from console.runner.context import RunContext
 from console.runner.target_run import TargetRun
 from console.runs.state import RunState
-from console.schema.events import LogLine, RecordSaved, RunFinished, TargetFinished, TargetStarted
+from console.schema.events import (
+    LogLine,
+    QuestionAsked,
+    RecordSaved,
+    RunFinished,
+    TargetFinished,
+    TargetStarted,
+    WaveFinished,
+    WaveStarted,
+)
 from console.schema.runbook import parse_runbook
 from tests.fakes import Told, context, target, target_run
 from tests.runner.job import FILE, RELOAD, RESTART, Host, Looks, job, raises
@@ -50,10 +59,11 @@ class Fleet:
         self,
         *,
         at_once: bool = True,
+        more: dict[str, Any] | None = None,
         keep_plan: Any = lambda _runs: None,
         repository: Repository | None = None,
     ) -> run.RunResult:
-        runbook = parse_runbook("", TABLE | ({"waves": ["100%"]} if at_once else {}), "b.toml")
+        runbook = parse_runbook("", TABLE | ({"waves": ["100%"]} if at_once else {}) | (more or {}), "b.toml")
         return await run.execute(self.context, self.state, runbook, self.runs, {}, repository, keep_plan)
 
     def finished(self) -> RunFinished:
@@ -143,3 +153,43 @@ async def test_a_stop_of_a_wave_stops_every_target_of_it(tmp_path: Path, looks: 
     looks.wait = [stop]
     result = await fleet.go()
     assert set(result.outcomes.values()) == {"rolled-back"}
+
+
+def failing(fleet: Fleet, *names: str) -> None:
+    for name in names:
+        fleet.hosts[name].answers["act_lock.sh"] = LockHeldError("locked by lee, run R2")
+
+
+async def test_a_canary_that_fails_leaves_every_other_untouched(tmp_path: Path, looks: Looks) -> None:
+    names = [f"n{number}" for number in range(1, 13)]
+    fleet = Fleet(tmp_path, *names)
+    failing(fleet, "n1")
+    result = await fleet.go(more={"waves": [1, "25%", "100%"]})
+    outcomes = fleet.finished().outcomes
+    assert list(outcomes.values()).count("not-started") == 11
+    assert result.exit_code == 6
+    assert [(event.index, event.targets) for event in fleet.told.of(WaveStarted)] == [(1, ("n1/chat",))]
+
+
+async def test_the_stop_rule_counts_over_all_waves(tmp_path: Path, looks: Looks) -> None:
+    """Two may fail: the second of them, in the third wave, is the last that is begun after it was known."""
+    names = [f"n{number}" for number in range(1, 9)]
+    fleet = Fleet(tmp_path, *names)
+    failing(fleet, "n2", "n4")
+    await fleet.go(more={"waves": [1, 2, 1], "stop_after": 2})
+    outcomes = fleet.finished().outcomes
+    begun = [name for name, outcome in outcomes.items() if outcome != "not-started"]
+    assert begun == ["n1/chat", "n2/chat", "n3/chat", "n4/chat"]
+    assert [event.verdict for event in fleet.told.of(WaveFinished)] == [
+        "go on: 1 of 1 begun",
+        "go on: 2 of 2 begun, 1 not well so far",
+        "stop: 1 of 1 begun, 2 not well so far",
+    ]
+
+
+async def test_between_waves_a_person_may_be_asked_and_silence_stops(tmp_path: Path, looks: Looks) -> None:
+    fleet = Fleet(tmp_path, "n1", "n2")
+    await fleet.go(more={"waves": [1], "between_waves": "ask"})
+    assert fleet.finished().outcomes == {"n1/chat": "verified", "n2/chat": "not-started"}
+    (asked,) = fleet.told.of(QuestionAsked)
+    assert (asked.question, asked.default) == ("after-wave-1", "stop")
