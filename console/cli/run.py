@@ -7,25 +7,29 @@ import asyncio
 import os
 import signal
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 
 from console.cli import identity, runbooks
 from console.cli.front import Front
 from console.cli.inventory import inventory
 from console.cli.output import Output
+from console.clock import SystemClock
 from console.errors import UsageError
-from console.planning import lint, policy
+from console.planning import change_policy, lint, policy
 from console.planning.bind import bind
 from console.planning.saved import SavedPlan, load_plan, unused
 from console.runner.context import Options, RunContext
 from console.runner.launch import Request, launch
 from console.runner.run import RunResult
 from console.schema.hosts import Inventory, load_inventory
+from console.schema.runbook import Runbook
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     runbooks.add_binding(parser)
     parser.add_argument("--plan", metavar="FILE", help="carry out a plan saved with 'console plan --out'; used once")
+    parser.add_argument("--override", default="", metavar="REASON", help="change outside the policy's windows, and why")
     add_pending(parser)
     add_words(parser)
 
@@ -66,6 +70,17 @@ def options(arguments: argparse.Namespace, output: Output, **more: str) -> Optio
     )
 
 
+def allowed(hosts: Inventory, runbook: Runbook, chosen: Options, override: str) -> Options:
+    """The options with an override's reason in them. Raises UsageError for what the inventory's policy forbids."""
+    if policy.may_change(runbook):
+        change_policy.check(
+            hosts.policy, SystemClock().now(), reason=chosen.reason, ticket=chosen.ticket, override=override
+        )
+    if not override:
+        return chosen
+    return replace(chosen, reason="; ".join(part for part in (chosen.reason, f"policy override: {override}") if part))
+
+
 def run(arguments: argparse.Namespace, output: Output) -> int:
     if arguments.plan:
         return _run_saved(arguments, output)
@@ -74,6 +89,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     hosts = inventory(arguments)
     targets = bind(hosts, arguments.targets, runbook.targets, arguments.limit)
     chosen = options(arguments, output)
+    chosen = allowed(hosts, runbook, chosen, arguments.override)
     policy.attended(runbook, targets, terminal=chosen.terminal, yes=chosen.yes, reason=chosen.reason)
     front = Front(output, json=arguments.json, title=runbook.title or runbook.name)
     request = Request(
@@ -85,6 +101,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
         front=front,
         redactor=output.redactor,
         on_event=front.event,
+        note=output.note,
     )
     return drive(request, front).exit_code
 
@@ -97,6 +114,8 @@ def _run_saved(arguments: argparse.Namespace, output: Output) -> int:
     hosts = saved.inventory_now()
     targets = saved.targets_now(_inventory_of(arguments, saved))
     chosen = options(arguments, output)
+    now = _inventory_of(arguments, saved) or hosts
+    chosen = allowed(now, saved.runbook, chosen, arguments.override)
     policy.attended(saved.runbook, targets, terminal=chosen.terminal, yes=chosen.yes, reason=chosen.reason)
     front = Front(output, json=arguments.json, title=saved.runbook.title or saved.runbook.name)
     request = Request(
@@ -128,8 +147,6 @@ def drive(request: Request, front: Front) -> RunResult:
 
 
 def with_start(request: Request, on_start: Callable[[RunContext], None]) -> Request:
-    from dataclasses import replace
-
     return replace(request, on_start=on_start)
 
 

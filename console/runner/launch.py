@@ -21,6 +21,7 @@ from console.runner import run as whole
 from console.runner.abort import Abort, Choice
 from console.runner.ask import Ask, Desk
 from console.runner.context import Options, RunContext
+from console.runner.notify import Notifier
 from console.runner.target_run import TargetRun
 from console.runs.control import Abort as StopIt
 from console.runs.control import Answer, Extend, Reply
@@ -51,6 +52,7 @@ class Request:
     plans: Mapping[str, Callable[[Facts, Reader], Awaitable[Plan]]] = field(default_factory=dict)
     plan_id: str = ""
     on_start: Callable[[RunContext], None] = lambda _context: None
+    note: Callable[[str], None] = lambda _text: None  # what is said after the run's own last word
 
 
 async def launch(request: Request, environment: Mapping[str, str]) -> whole.RunResult:
@@ -66,6 +68,8 @@ async def launch(request: Request, environment: Mapping[str, str]) -> whole.RunR
     )
     state = RunState()
     log.subscribe(state.apply)
+    notifier = Notifier(request.inventory.notify, environment, state, request.redactor)
+    log.subscribe(notifier.hear)
     log.subscribe(request.on_event)
     abort = Abort()
     context = RunContext(
@@ -94,6 +98,7 @@ async def launch(request: Request, environment: Mapping[str, str]) -> whole.RunR
             context, state, request.runbook, runs, request.variables, repository, _keeper(context, request)
         )
     finally:
+        await notifier.aclose(request.note)
         await socket.close()
         await connections.aclose()
         log.close()

@@ -35,6 +35,45 @@ class Defaults(Frozen):
     known_hosts: str | None = None
 
 
+class Notify(Frozen):
+    """A webhook that hears of changes. `webhook_env` names a variable with its URL, which is as good as a key."""
+
+    webhook: str = ""
+    webhook_env: str | None = None
+    format: Literal["json", "slack"] = "json"
+    on: tuple[Literal["started", "finished", "aborted", "failed", "guard"], ...] = (
+        "started",
+        "finished",
+        "aborted",
+        "failed",
+        "guard",
+    )
+
+    @field_validator("webhook")
+    @classmethod
+    def _http(cls, value: str) -> str:
+        if value and urlsplit(value).scheme not in ("http", "https"):
+            raise ValueError(f"{value!r} is not an http URL")
+        return value
+
+
+class Freeze(Frozen):
+    """Days without changes, both included: dates such as 2026-12-24."""
+
+    first: str
+    last: str
+    why: str = ""
+
+
+class Policy(Frozen):
+    """What a change must say and when it may be made. Going back or on with a run is never held up by it."""
+
+    require: tuple[Literal["reason", "ticket"], ...] = ()
+    windows: tuple[str, ...] = ()  # Mon-Fri 09:00-17:00
+    freezes: tuple[Freeze, ...] = ()
+    zone: str = "UTC"
+
+
 class Service(Frozen):
     """One systemd unit that runs an engine. `url` is as seen from the host."""
 
@@ -124,6 +163,8 @@ class Inventory(Frozen):
 
     schema_: Literal[1] = Field(alias="schema")
     results: Results = Field(default_factory=Results)
+    notify: Notify = Field(default_factory=Notify)
+    policy: Policy = Field(default_factory=Policy)
     defaults: Defaults = Field(default_factory=Defaults)
     hosts: Mapping[Name, Host] = Field(default_factory=dict)
     groups: Mapping[Name, Group] = Field(default_factory=dict)

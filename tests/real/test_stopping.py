@@ -177,7 +177,7 @@ def test_stop_in_a_command_ends_it_on_the_host(host: Host, make_desk: MakeDesk, 
         host.add_user(user, sudo=True)
     desk = make_desk([host], user=user)
     going = desk.start("run", desk.runbook(COMMANDS))
-    assert comes_about(host, "sleep 1001")
+    assert comes_about(host, "sleep 1001", patience_s=60.0)
     assert comes_about(host, "sleep 1002")
     stopped_at = going.stop()
     gone = remains.wait_until(lambda: sleepers(host) == "", 10.0, every_s=0.05)
