@@ -1,6 +1,6 @@
 """A long history: how long questions and one more commit take beside git's own time, and how much memory they need.
 
-    python -m bench.records [--records 50000] [--rounds 3] [--keep FOLDER]
+    python -m bench.records [--records 50000] [--rounds 3] [--all] [--keep FOLDER]
 
 The history is made by `git fast-import` from a record of the tests, 40 targets in turn, one every half hour.
 """
@@ -142,19 +142,24 @@ def more_commits(folder: Path, rounds: int, count: int) -> float:
     return min(took)
 
 
-def report(folder: Path, count: int, rounds: int) -> dict[str, Took]:
+def slow(folder: Path) -> dict[str, tuple[list[str], list[str]]]:
+    """Questions that read, mask and print every record there is."""
+    quarter = ("audit", "--setting", "context_length", "--since", "90.days")
+    return {
+        "list -n 0 --json": (console(folder, "list", "-n", "0", "--json"), git_log(folder)),
+        "audit, a quarter": (console(folder, *quarter), git_log(folder)),
+    }
+
+
+def report(folder: Path, count: int, rounds: int, *, everything: bool) -> dict[str, Took]:
     questions: dict[str, tuple[list[str], list[str]]] = {
         "list --target X --since 30.days": (
             console(folder, "list", "--target", TARGET, "--since", "30.days", "-n", "0"),
             git_log(folder, "--since=30.days", "--", TARGET),
         ),
         "blame X": (console(folder, "blame", TARGET), git_log(folder, "--", TARGET)),
-        "list -n 0 --json": (console(folder, "list", "-n", "0", "--json"), git_log(folder)),
-        "audit, a quarter": (
-            console(folder, "audit", "--setting", "context_length", "--since", "90.days"),
-            git_log(folder),
-        ),
-    }
+        "list --target X -n 0": (console(folder, "list", "--target", TARGET, "-n", "0"), git_log(folder, "--", TARGET)),
+    } | (slow(folder) if everything else {})
     found = {}
     for name, (ours, theirs) in questions.items():
         git, asked = measured(theirs, rounds), measured(ours, rounds)
@@ -171,21 +176,22 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="How a long history is answered from, beside git itself.")
     parser.add_argument("--records", type=int, default=50000, metavar="N")
     parser.add_argument("--rounds", type=int, default=3, metavar="N")
+    parser.add_argument("--all", action="store_true", help="also questions that read every record")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="make the histories here, and use those that are")
     asked = parser.parse_args()
     if asked.keep:
-        return compare(asked.keep, asked.records, asked.rounds)
+        return compare(asked.keep, asked.records, asked.rounds, everything=asked.all)
     with tempfile.TemporaryDirectory() as folder:
-        return compare(Path(folder), asked.records, asked.rounds)
+        return compare(Path(folder), asked.records, asked.rounds, everything=asked.all)
 
 
-def compare(base: Path, count: int, rounds: int) -> int:
+def compare(base: Path, count: int, rounds: int, *, everything: bool) -> int:
     made: Callable[[int], Path] = lambda size: base / f"records-{size}"  # noqa: E731
     for size in (SMALL, count):
         if not made(size).exists():
             generate(made(size), size)
-    few = report(made(SMALL), SMALL, rounds)
-    many = report(made(count), count, rounds)
+    few = report(made(SMALL), SMALL, rounds, everything=everything)
+    many = report(made(count), count, rounds, everything=everything)
     for name in many:
         print(f"RSS growth from {SMALL} to {count}: {many[name].own_mib - few[name].own_mib:+.1f} MiB  {name}")
     return 0

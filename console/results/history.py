@@ -98,7 +98,7 @@ class History:
             return
         words = ["log", f"--format={FORM}", *(f"--grep={pattern}" for pattern in patterns)]
         words += ["--all-match", "-i", "--basic-regexp"] if patterns else []
-        if span.since is not None:
+        if span.since is not None and span.since > SKEW_S:
             words.append(f"--since={int(span.since - SKEW_S)}")  # commits come after their run
         if target:
             words += ["--", *pathspec(target)]

@@ -147,3 +147,20 @@ def test_an_inventory_is_as_its_schema_says() -> None:
     text = (Path(__file__).parents[2] / "hosts.toml").read_text()
     assert fits(tomllib.loads(text), whole, whole)
     assert not fits(tomllib.loads(text) | {"path": "/x"}, whole, whole)
+
+
+RECORD = Path(__file__).parents[2] / "console" / "schema" / "record.schema.json"
+
+
+def test_the_shipped_schema_of_a_record_is_current() -> None:
+    """console schema record > console/schema/record.schema.json"""
+    assert json.loads(RECORD.read_text()) == schema_of("record")
+
+
+def test_a_record_is_as_its_schema_says() -> None:
+    from tests.results.conftest import record_of
+    from tests.runs import stories
+
+    schema = json.loads(RECORD.read_text())
+    for make in stories.ALL.values():
+        assert fits(record_of(make()).model_dump(mode="json", by_alias=True), schema, schema)
