@@ -23,6 +23,7 @@ PAGES = (
     "docs/diagnose.md",
     "docs/capacity.md",
     "docs/audit.md",
+    "docs/terminal-ui.md",
 )
 # Run by CI itself, around this test.
 BY_CI = ("make demo", "make story", "make test", "pip install")

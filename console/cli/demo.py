@@ -80,7 +80,7 @@ def tui(folder: Path, output: Output) -> int:
         edited.write_text(
             edited.read_text("utf-8").replace("--context-length 32768", "--context-length 65536"), "utf-8"
         )
-        lab.ask("systemctl", "stop", lab.service(SERVICES[2]).unit)
+        lab.ask("systemctl", "stop", "--no-block", lab.service(SERVICES[2]).unit)
         return run_app(lab.hosts_toml, output.redactor, verbs={verb: text for verb, (_, text) in VERBS.items()})
     finally:
         stop_detached(folder)

@@ -94,3 +94,18 @@ def clashes(keymap: KeyMap) -> list[str]:
                 if used.setdefault(key, action.id) != action.id:
                     said.append(f"{key} would mean {used[key]} and {action.id} on the screen {screen}")
     return list(dict.fromkeys(said))
+
+
+def markdown() -> str:
+    """The table of the documentation: every action once, with its screens and the command that does the same."""
+    said = ["| key | action | on | what it does | without the terminal UI |", "| --- | --- | --- | --- | --- |"]
+    for action in ACTIONS:
+        keys = " ".join(f"`{SHOWN.get(key, key)}`" for key in action.keys)
+        on = ", ".join(action.screens) if len(action.screens) < MANY else "every full screen"
+        mark = " **changes the host**" if action.mutates else ""
+        cli = f"`{action.cli.replace('|', '/')}`" if action.cli else ""
+        said.append(f"| {keys} | {action.id} | {on} | {action.help}{mark} | {cli} |")
+    return "\n".join(said)
+
+
+MANY = 8

@@ -41,7 +41,8 @@ async def settle(app: ConsoleApp, pilot: Pilot[None]) -> str:
         if all((one.facts is not None or one.error is not None) and not one.reading for one in seen):
             break
         await pilot.pause(0.02)
-    await app.workers.wait_for_complete()
+    for _ in range(8):  # not until all work is done: a run that goes on is followed for ever
+        await pilot.pause(0.02)
     if isinstance(app.screen, ListingScreen):
         app.screen.show_rows()
     await pilot.pause()

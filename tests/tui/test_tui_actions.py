@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -33,7 +34,7 @@ from console.tui import (
 from console.tui import help as help_screen
 from console.tui.actions import ACTIONS, MODES, Situation, actions_of
 from console.tui.help import WIDTH, help_lines
-from console.tui.keys import MOVES, UNSAFE, clashes, key_line
+from console.tui.keys import MOVES, UNSAFE, clashes, key_line, markdown
 from console.views.cells import cells
 
 SCREENS: dict[str, type[Screen[Any]]] = {
@@ -183,3 +184,8 @@ def test_own_keys_are_refused_where_they_would_mean_two_things() -> None:
     assert "moves the cursor" in clashes({"stop": ("j",)})[0]
     assert any("no Ctrl key" in said for said in clashes({"carry_out": ("ctrl+r",)}))
     assert any("does not reach" in said for said in clashes({"help": ("ctrl+h",)}))
+
+
+def test_the_documentation_has_every_action() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "terminal-ui.md").read_text("utf-8")
+    assert page.partition("## Every action\n\n")[2].strip() == markdown()

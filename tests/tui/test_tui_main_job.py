@@ -26,7 +26,7 @@ pytestmark = [
     pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed: no terminal to drive by keys"),
 ]
 ROOT = Path(__file__).parents[2]
-PATIENCE_S = 60.0
+PATIENCE_S = 150.0
 # What was typed before a question was shown does not answer it; so long a person would take to read it.
 READING_S = 0.8
 
@@ -81,7 +81,9 @@ class Tmux:
         self.press("Enter")
         self.until("Enter plan")
         time.sleep(READING_S)
-        self.press("Tab", "Tab")
+        for _ in range(2):
+            self.press("Tab")
+            time.sleep(READING_S / 2)
         self.press("0.92")
         self.until("mem_fraction=0.92")
         self.press("Enter")
@@ -137,7 +139,7 @@ def tmux(tmp_path: Path) -> Iterator[Tmux]:
 
 @pytest.mark.parametrize(("columns", "lines"), [(80, 24), (120, 36)])
 def test_verified(open_lab: OpenLab, tmux: Tmux, columns: int, lines: int) -> None:
-    lab = open_lab(20.0)
+    lab = open_lab(60.0)
     tmux.open(lab.hosts_toml, columns, lines)
     tmux.start_the_main_job()
     shown = tmux.until("VERIFIED EXIT 0")
@@ -159,7 +161,7 @@ def test_stopped_in_the_wait_and_left(open_lab: OpenLab, tmux: Tmux) -> None:
     lab = open_lab(3.0)
     tmux.open(lab.hosts_toml, 80, 24)
     tmux.start_the_main_job()
-    tmux.until("> running  [8/9]")
+    tmux.until("> running  [ 9/12]")
     tmux.press("x")
     shown = tmux.until("l  leave")
     for words in ("stops now", "b  roll back", "without service", "w  wait"):
@@ -178,12 +180,12 @@ def test_stopped_in_the_wait_and_rolled_back(open_lab: OpenLab, tmux: Tmux) -> N
     lab = open_lab(5.0)
     tmux.open(lab.hosts_toml, 80, 24)
     tmux.start_the_main_job()
-    tmux.until("> running  [8/9]")
+    tmux.until("> running  [ 9/12]")
     tmux.press("x")
     tmux.until("b  roll back")
     time.sleep(READING_S)
     tmux.press("w")
-    tmux.until("> running  [8/9]")
+    tmux.until("> running  [ 9/12]")
     assert tmux.run().aborts == []
     tmux.press("x")
     tmux.until("b  roll back")
@@ -200,7 +202,7 @@ def test_the_window_is_closed_in_the_wait_and_the_run_goes_on(open_lab: OpenLab,
     lab = open_lab(5.0)
     tmux.open(lab.hosts_toml, 80, 24)
     tmux.start_the_main_job()
-    tmux.until("> running  [8/9]")
+    tmux.until("> running  [ 9/12]")
     tmux.close()
     directory = RunDirectory(max((tmux.state / "console" / "runs").iterdir()))
     wait_for(lambda: not shows(lab.hosts_toml))
