@@ -36,7 +36,10 @@ class Stated:
 
 def stated(text: str) -> Stated:
     """The figure in `text`. Raises ValueError for what is no positive finite number."""
-    value = float(text)
+    try:
+        value = float(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is not a number") from None
     if not (math.isfinite(value) and value > 0):
         raise ValueError(f"{text} is not a number above 0")
     digits = text.strip().lower().partition("e")[0].partition(".")[2]

@@ -44,7 +44,7 @@ def windows(lines: Sequence[Said], *, steps_a_line: int = STEPS_A_LINE, ceiling:
             replica.prefill_idle = replica.prefill_idle or _number(values, "running") == 0
         elif said.line.kind == "decode":
             decodes += 1
-            mixed += replica.prefill
+            mixed += replica.prefill and not replica.prefill_idle
             speculative = bool(speculative) or "accept_len" in values
             judged = _judge(said, replica, steps_a_line)
             if isinstance(judged, str):

@@ -67,6 +67,13 @@ def test_why_a_line_does_not_count(between: str, second: str, reason: str) -> No
     assert counts(passive) == {w.FIRST_SEEN: 1, reason: 1}
 
 
+def test_a_prefill_into_an_empty_batch_holds_nobody_up() -> None:
+    alone = windows(said([line(1, 1000, 60.0), PREFILL.format(running=0), line(1, 1200, 60.0), line(1, 1316, 60.0)]))
+    beside = windows(said([line(1, 1000, 60.0), PREFILL.format(running=1), line(1, 1116, 60.0), line(1, 1232, 60.0)]))
+    assert alone.prefill_share == 0.0
+    assert beside.prefill_share == pytest.approx(1 / 3)
+
+
 def test_context_is_that_of_the_middle_of_the_window() -> None:
     passive = windows(said([line(2, 2000, 120.0), line(2, 2232, 120.0)]))
     (only,) = passive.windows
