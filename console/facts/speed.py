@@ -56,7 +56,9 @@ async def look_at_speed(
         if journal.complaints:
             notes.append(f"journalctl: {journal.complaints[:200]}")
     begin = decode(output.sections.get("log_from", b"")).strip()
-    if not path and lines and begin.isdigit() and lines[0].at_s - float(begin) > since_s / 2:
+    # A log that begins with a start is whole.
+    whole = not lines or lines[0].line.kind == "args"
+    if not path and not whole and begin.isdigit() and lines[0].at_s - float(begin) > since_s / 2:
         short_s = lines[-1].at_s - lines[0].at_s
         notes.append(f"the log tells of {short_s / 60:.0f} min only: nothing ran before, or it was rotated")
     if not lines:
