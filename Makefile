@@ -1,4 +1,5 @@
 # make demo    the main job on a simulated host; make demo-tui: the terminal UI on one
+# make matrix  every interruption at every moment of the main job, on real hosts (root, most of an hour)
 # make test    everything that is checked; REAL_HOSTS=required: a missing real host is a failure, not a skip
 PYTHON ?= python3
 WORKERS ?= 2
@@ -10,7 +11,7 @@ READY := $(VENV)/.ready
 export REAL_HOSTS
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo demo-tui story lab test check clean
+.PHONY: matrix demo demo-tui story lab test check clean
 
 demo: $(READY)
 	$(IN)/console demo $(if $(FAULT),--fault $(FAULT))
@@ -26,6 +27,10 @@ story: $(READY)
 # A simulated host that stays, until `make lab ACTION=down`.
 lab: $(READY)
 	$(IN)/console lab $(or $(ACTION),up) $(if $(FAULT),--fault $(FAULT))
+
+# Every interruption at every moment of the main job, on real hosts, as root; MATRIX="--cells change" for a part of it.
+matrix: $(READY)
+	$(IN)/python -m tests.real.matrix $(MATRIX)
 
 test: check
 	$(IN)/python -m pytest -n $(WORKERS) --dist loadgroup $(TESTS)

@@ -101,6 +101,8 @@ async def _put_back(run: TargetRun, left: list[str], remedy: str) -> None:
             await _undo(run, change)
     if any(isinstance(change, FileChange) for change in made) and any(change.kind == "reload" for change in made):
         await _undo(run, next(change for change in made if isinstance(change, ReloadChange)))
+    elif any(isinstance(change, FileChange) and change.needs_reload for change in made):
+        await _read_again(run)
     restarts = [change for change in made if isinstance(change, RestartChange)]
     if not restarts:
         return
@@ -118,6 +120,14 @@ async def _put_back(run: TargetRun, left: list[str], remedy: str) -> None:
     await _look(run, "service.wait_ready", "wait until the old setting serves", {}, expected)
     fields = {"probe": "short", "require": "start"}
     await _look(run, "service.verify", "prove that the old setting serves", fields, expected)
+
+
+async def _read_again(run: TargetRun) -> None:
+    """A file that was written and put back before the reload has another time: systemd would go on asking for one."""
+    planned = run.plan.changes if run.plan else ()
+    reload = next((change for change in planned if isinstance(change, ReloadChange)), None)
+    if reload is not None and run.lock is not None and await kinds.look(reload, run.lock.remote) == "before":
+        await carry(run, reload)
 
 
 async def _undo_command(run: TargetRun, change: CommandChange) -> list[str]:

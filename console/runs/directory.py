@@ -187,7 +187,7 @@ class RunDirectory:
             os.close(self._lock)
             self._lock = None
 
-    def log(self, *, now: Callable[[], str], redactor: Redactor, kill_after: int = 0) -> EventLog:
+    def log(self, *, now: Callable[[], str], redactor: Redactor, kill_after: tuple[int, int] = (0, 0)) -> EventLog:
         """The event log, for its owner. `now` gives the time as events carry it. Raises StateError.
 
         `kill_after` is a hook of crash tests, see `console.runs.log.kill_after`.

@@ -41,7 +41,8 @@ DURABLE_KINDS = frozenset(
 )
 # A step that went well is told by what it changed; how one went wrong decides how the run ends.
 WENT_WELL = frozenset({"ok", "changed", "skipped"})
-KILL_AFTER = "CONSOLE_TEST_KILL_AFTER"  # test hook: this process kills itself (SIGKILL) when event k is on disk
+# Test hook: this process sends itself a signal when event k is on disk. "k" is SIGKILL, "k:SIGINT" another one.
+KILL_AFTER = "CONSOLE_TEST_KILL_AFTER"
 LINE_BYTES = 4 * 1024 * 1024
 
 Subscriber = Callable[[Event], None]
@@ -55,13 +56,19 @@ class EventLog:
     """
 
     def __init__(
-        self, path: Path, run_id: str, *, now: Callable[[], str], redactor: Redactor, kill_after: int = 0
+        self,
+        path: Path,
+        run_id: str,
+        *,
+        now: Callable[[], str],
+        redactor: Redactor,
+        kill_after: tuple[int, int] = (0, 0),
     ) -> None:
         self.path = path
         self._run = run_id
         self._now = now
         self._redactor = redactor
-        self._kill_after = kill_after
+        self._kill_after, self._signal = kill_after
         self._subscribers: list[Subscriber] = []
         self._torn = False
         self._seq = 0
@@ -113,7 +120,7 @@ class EventLog:
             raise StateError(f"cannot write: {error.strerror or error}", where=str(self.path)) from error
         self._seq += 1
         if self._seq == self._kill_after:
-            os.kill(os.getpid(), signal.SIGKILL)
+            os.kill(os.getpid(), self._signal)
         for subscriber in tuple(self._subscribers):
             subscriber(masked)
         return masked
@@ -132,10 +139,12 @@ def is_durable(event: Event) -> bool:
     return event.type in DURABLE_KINDS
 
 
-def kill_after(environment: Mapping[str, str]) -> int:
-    """After which event the test hook kills this process; 0: never."""
-    text = environment.get(KILL_AFTER, "")
-    return int(text) if text.isdecimal() else 0
+def kill_after(environment: Mapping[str, str]) -> tuple[int, int]:
+    """After which event the test hook strikes, 0: never; and with which signal."""
+    number, _, name = environment.get(KILL_AFTER, "").partition(":")
+    if not number.isdecimal():
+        return 0, 0
+    return int(number), int(getattr(signal, name, signal.SIGKILL))
 
 
 def _write_all(descriptor: int, data: bytes) -> None:
