@@ -32,6 +32,7 @@ class Situation:
     record: str = ""
     marked: int = 0
     points: int = 0
+    foreign: str = ""  # an open change on the host, of a run that this machine does not know
     baseline: bool = False
 
 
@@ -105,6 +106,10 @@ def needs_points(now: Situation) -> str:
     return "" if now.points else "nothing is measured yet"
 
 
+def needs_foreign(now: Situation) -> str:
+    return "" if now.foreign else "no run of another machine is open on this target"
+
+
 def needs_baseline(now: Situation) -> str:
     return "" if now.baseline else "no earlier measurement of this target on this machine"
 
@@ -167,6 +172,11 @@ ACTIONS: tuple[Action, ...] = (
     ),
     Action("next_tab", ("target",), ("tab", "right"), "next", "Status, Log, Config, GPU, Drift, History"),
     Action("previous_tab", ("target",), ("shift+tab", "left"), "previous", "the view before", minor=True),
+    Action(
+        "take_over", ("fleet", "target"), ("T",), "take over…",
+        "finish a run whose machine is gone, from the host's ledger",
+        "console takeover RUN", mutates=True, off=first(needs_target, needs_foreign, needs_write), minor=True,
+    ),
     # A plan and its question.
     Action(
         "carry_out",

@@ -21,7 +21,7 @@ from console.tui.confirm import ConfirmScreen, Question, to_type
 from console.tui.frame import FrameScreen
 from console.tui.keys import bindings
 from console.tui.scroll import Scroll
-from console.tui.session import Session
+from console.tui.session import Seen, Session
 from console.views.answers import labelled
 from console.views.argv import near_changes
 from console.views.cells import wrap
@@ -35,7 +35,7 @@ TITLES = {
 MEANS = {
     "resume": "The host is read again first; what is done already is not done twice. Refused when it was edited since.",
     "rollback": "The host is read again first; only what this run made is put back. Refused when it was edited since.",
-    "takeover": "Its owner on the other machine is told to let go; then this machine goes on with it.",
+    "takeover": "The host is read again first, and what its ledger says is gone on with. Refused while its owner is alive.",
 }
 
 
@@ -46,12 +46,12 @@ class AgainScreen(FrameScreen):
     MODE: ClassVar[str] = "runs"
     BINDINGS: ClassVar[list[BindingType]] = bindings("again")
 
-    def __init__(self, session: Session, verb: str, run_id: str) -> None:
+    def __init__(self, session: Session, verb: str, run_id: str, targets: Sequence[Target] = ()) -> None:
         super().__init__(session)
         self.verb = verb
         self.run_id = run_id
         self.state = RunState()
-        self.targets: tuple[Target, ...] = ()
+        self.targets = tuple(targets)
         self.wrong = ""
 
     def body(self) -> Iterable[Widget]:
@@ -62,12 +62,15 @@ class AgainScreen(FrameScreen):
         super().on_mount()
         directory = RunDirectory(self.session.base / self.run_id)
         try:
+            if self.verb == "takeover":
+                return  # its log is on another machine; what is known is in the ledger of the host
             self.state = fold(read_events(directory.events_path))
             self.targets = tuple(plan.target for plan in directory.read_plan().plans)
         except ConsoleError as error:
             self.wrong = str(error)
-        self.query_one("#plan").focus()
-        self._show()
+        finally:
+            self.query_one("#plan").focus()
+            self._show()
 
     def on_resize(self) -> None:
         super().on_resize()
@@ -106,7 +109,22 @@ class AgainScreen(FrameScreen):
     def _lines(self, width: int) -> list[str]:
         if self.wrong:
             return wrap(self.wrong, width)
+        if self.verb == "takeover":
+            return self._remembered(width)
         return again_lines(self.verb, self.state, width)
+
+    def _remembered(self, width: int) -> list[str]:
+        """What the hosts' ledgers say of the run."""
+        said = labelled("RUN", [self.run_id], width)
+        for target in self.targets:
+            seen = self.session.seen.get(target.name, Seen())
+            entries = seen.facts.ledger if seen.facts is not None else ()
+            for entry in entries:
+                if entry.run == self.run_id:
+                    who = f"by {entry.operator or 'nobody known'} from {entry.from_host or '?'}"
+                    by = f"{entry.state}, {who} at {entry.at}"
+                    said += labelled(target.name[:11], [by, entry.summary, entry.reason], width)
+        return [*said, "", *wrap(MEANS["takeover"], width)]
 
 
 def again_lines(verb: str, state: RunState, width: int) -> list[str]:

@@ -24,6 +24,7 @@ from console.runs.listing import find_run
 from console.schema.hosts import Target, load_inventory
 from console.secrets import Redactor
 from console.tui.acting import ActingScreen
+from console.tui.again import AgainScreen
 from console.tui.commands import Commands
 from console.tui.driver import TerminalDriver
 from console.tui.fleet import FleetScreen
@@ -174,6 +175,10 @@ class ConsoleApp(App[None]):
             return await asyncio.to_thread(directory.events_path.read_text, "utf-8", "replace")
 
         self.push_screen(TextScreen(self.session, f"Events of {run}", source, f"console attach {run} --json"))
+
+    def take_over(self, run: str, targets: Sequence[Target]) -> None:
+        """The question before a run of another machine is finished from here."""
+        self.push_screen(AgainScreen(self.session, "takeover", run, targets))
 
     def choose_measure(self, target: Target) -> None:
         def chosen(kind: str | None) -> None:

@@ -71,7 +71,9 @@ class FleetScreen(ListingScreen):
         return self.session.seen.get(name, Seen())
 
     def situation(self) -> Situation:
-        return replace(super().situation(), target=self.chosen)
+        known = {summary.id for summary in self.session.found_runs}
+        foreign = targets.foreign_run(self.seen(self.chosen).facts, known)
+        return replace(super().situation(), target=self.chosen, foreign=foreign)
 
     def same_command(self) -> str:
         return f"console facts {self.chosen}".strip()
@@ -103,6 +105,9 @@ class FleetScreen(ListingScreen):
 
     def action_runbook(self) -> None:
         self.app.push_screen(RunbooksScreen(self.session, self.chosen_targets()))
+
+    def action_take_over(self) -> None:
+        self.console_app.take_over(self.situation().foreign, self.chosen_targets()[:1])
 
     def action_measure(self) -> None:
         target = self.chosen_target()

@@ -44,7 +44,7 @@ def meaning(typed: str, screen: str) -> Meaning:
     verb, *rest = words
     if verb in ("run", "plan") and "--plan" not in rest and "--out" not in rest:
         return _plan(rest)
-    if verb in ("resume", "rollback", "takeover") and len(rest) == 1:
+    if verb in ("resume", "rollback") and len(rest) == 1:
         return Meaning("again", (verb, rest[0]))
     if verb == "attach" and len(rest) == 1:
         return Meaning("follow", (rest[0],))
@@ -91,7 +91,7 @@ def completions(
         for text in below:
             if verb in ("facts", "capacity", "diagnose", "measure", "logs") or text == "history blame":
                 said += [text, *(f"{text} {name}" for name in targets)]
-            elif verb in ("resume", "rollback", "attach", "takeover") or text in ("history show", "history report"):
+            elif verb in ("resume", "rollback", "attach") or text in ("history show", "history report"):
                 said += [f"{text} {name}" for name in runs]
             elif verb in ("run", "plan"):
                 said += [f"{text} {book} {name}" for book in runbooks for name in targets]

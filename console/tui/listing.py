@@ -88,7 +88,7 @@ class ListingScreen(FrameScreen):
         if not self.ready:
             return
         self.all_rows = self.rows()
-        columns = fitting(self.COLUMNS, self.app.size.width)
+        columns = fitting(self.COLUMNS, self.app.size.width - 1)
         shown = self.shown_rows()
         table = self.query_one("#rows", KeyedTable)
         table.show(columns, [(row.key, self._cells(row, columns)) for row in shown])
@@ -146,7 +146,7 @@ class ListingScreen(FrameScreen):
         self.show_rows()
 
     def action_sort(self) -> None:
-        names = ["", *(column.name for column, _ in fitting(self.COLUMNS, self.app.size.width) if column.name)]
+        names = ["", *(column.name for column, _ in fitting(self.COLUMNS, self.app.size.width - 1) if column.name)]
         self.sorted_by = names[(names.index(self.sorted_by) + 1) % len(names)] if self.sorted_by in names else ""
         self.show_rows()
 

@@ -66,7 +66,9 @@ class TargetScreen(FrameScreen):
         self._show_text()
 
     def situation(self) -> Situation:
-        return replace(super().situation(), target=self.target.name)
+        known = {summary.id for summary in self.session.found_runs}
+        foreign = targets.foreign_run(self.seen.facts, known)
+        return replace(super().situation(), target=self.target.name, foreign=foreign)
 
     @property
     def seen(self) -> Seen:
@@ -84,6 +86,9 @@ class TargetScreen(FrameScreen):
 
     def action_runbook(self) -> None:
         self.app.push_screen(RunbooksScreen(self.session, [self.target]))
+
+    def action_take_over(self) -> None:
+        self.console_app.take_over(self.situation().foreign, [self.target])
 
     def action_measure(self) -> None:
         self.console_app.choose_measure(self.target)

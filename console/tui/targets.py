@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 
 from console.engines.registry import engine_named
 from console.errors import ConnectError
 from console.runs.listing import RunSummary
-from console.schema.facts import Facts, LedgerEntry
+from console.schema.facts import OPEN_STATES, Facts, LedgerEntry
 from console.schema.hosts import Target
 from console.settings.levels import Levels
 from console.steps.levels import levels_of
@@ -161,9 +161,15 @@ def note(target: Target, seen: Seen, runs: Mapping[str, RunSummary]) -> str:
         return ""
     if facts.lock.held:
         return f"lock {facts.lock.run[-6:]}"
-    if any(entry.state == "open" for entry in facts.ledger):
+    if any(entry.state in OPEN_STATES for entry in facts.ledger):
         return "open change"
     return "protected" if target.host.protected else ""
+
+
+def foreign_run(facts: Facts | None, known: Collection[str]) -> str:
+    """The run of an open change that the host remembers and this machine does not know."""
+    entries = facts.ledger if facts is not None else ()
+    return next((entry.run for entry in entries if entry.state in OPEN_STATES and entry.run not in known), "")
 
 
 def window(target: Target, facts: Facts) -> Levels:

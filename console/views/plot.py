@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from console.views.cells import pad
+from console.views.cells import cut, pad
 from console.views.figures import number
 
 # Bits of a braille cell by (column, row); U+2800 is the empty one.
@@ -70,6 +70,8 @@ def chart(series: Sequence[Series], width: int, height: int, *, x: str, y: str, 
     labels = [number(_round(value)) for value in (frame.top, (frame.top + frame.bottom) / 2, frame.bottom)]
     margin = max(map(len, labels)) + 1
     columns, rows = width - margin - 1, height - 4
+    if columns < margin:
+        return []  # figures so long that nothing is left to draw on
     body = _ascii(drawn, frame, columns, rows) if ascii_only else _braille(drawn, frame, columns, rows)
     said = [
         pad(f"{y}   {'   '.join(f'{MARKS[index % len(MARKS)]} {one.name}' for index, one in enumerate(drawn))}", width)
@@ -80,7 +82,7 @@ def chart(series: Sequence[Series], width: int, height: int, *, x: str, y: str, 
     said.append(f"{'':>{margin - 1}} +{'-' * columns}")
     left, right = number(_round(frame.left)), f"{number(_round(frame.right))} {x}"
     said.append(f"{'':>{margin}}{left}{right:>{max(1, columns + 1 - len(left))}}")
-    return said
+    return [cut(line, width) for line in said]
 
 
 def _round(value: float) -> float:

@@ -94,9 +94,10 @@ def test_what_changes_a_host_has_a_command_no_ctrl_key_and_is_off_while_only_rea
         "go_on",
         "put_back",
         "start",
+        "take_over",
     }
     everything = Situation(
-        target="node7/chat", run="RUN", record="RUN", alive=False, open=True, changed=True, plan="ready"
+        target="node7/chat", run="RUN", record="RUN", alive=False, open=True, changed=True, plan="ready", foreign="RUN"
     )
     for action in mutating:
         assert action.cli.startswith("console ")

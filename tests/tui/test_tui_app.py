@@ -19,6 +19,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.tui import made_up
+from tests.views import story
+
 HOSTS = """\
 schema = 1
 [hosts.node7]
@@ -189,3 +192,50 @@ def test_without_colour_the_screen_has_none(hosts: Path, tmp_path: Path) -> None
         assert terminal.ended() == 0
     for colour in (b"\x1b[38;", b"\x1b[48;", b"\x1b[31", b"\x1b[90", b";38;2", b";48;2"):
         assert colour not in terminal.output
+
+
+@pytest.mark.parametrize(
+    ("end", "code"),
+    [("q", 0), ("TERM", 143), ("HUP", 129), ("INT", 130), ("closed", 129)],
+)
+def test_in_the_middle_of_a_run_it_ends_as_told_and_the_run_is_not_touched(
+    hosts: Path, tmp_path: Path, end: str, code: int
+) -> None:
+    directory = made_up.write_run(tmp_path / "console" / "runs", story.numbered(story.waiting()), owned=True)
+    before = directory.events_path.read_bytes()
+    with on_terminal(["-m", "console", "--hosts", str(hosts)], tmp_path) as terminal:
+        terminal.read_until(b"> running")
+        if end == "q":
+            os.write(terminal.descriptor, b"q")
+            terminal.read_until(b"goes on by itself")
+            assert terminal.process.poll() is None
+            os.write(terminal.descriptor, b"y")
+        elif end == "closed":
+            os.close(terminal.descriptor)
+            terminal.descriptor = os.open(os.devnull, os.O_RDONLY)
+        else:
+            terminal.process.send_signal(getattr(signal, f"SIG{end}"))
+        assert (terminal.process.wait(30) if end == "closed" else terminal.ended()) == code
+    if end != "closed":
+        assert BACK in terminal.output
+    assert directory.owned
+    assert directory.events_path.read_bytes() == before
+    directory.release()
+
+
+def test_what_is_typed_ahead_in_one_write_starts_nothing(hosts: Path, tmp_path: Path) -> None:
+    directory = made_up.write_run(tmp_path / "console" / "runs", story.verified())
+    with on_terminal(["-m", "console", "--hosts", str(hosts)], tmp_path) as terminal:
+        terminal.read_until(b"unreachable")
+        os.write(terminal.descriptor, b"W2")
+        terminal.read_until(b"verified")
+        os.write(terminal.descriptor, b"b")
+        terminal.read_until(b"Roll back")
+        os.write(terminal.descriptor, b"rnode7\r\r")
+        terminal.read_until(b"to carry it out")
+        time.sleep(1.0)
+        terminal.read_some()
+        assert list((tmp_path / "console" / "runs").iterdir()) == [directory.path]
+        assert terminal.process.poll() is None
+        terminal.process.terminate()
+        assert terminal.ended() == 143
