@@ -18,6 +18,7 @@ QUERIES = {
     "trend": ("console.cli.history_trend", "each measured figure over time, and where its level changed"),
     "drift": ("console.cli.history_drift", "what is not as it was recorded"),
     "adopt": ("console.cli.history_adopt", "record what is so now, as a beginning"),
+    "approve": ("console.cli.history_approve", "approve a saved plan by a signed commit"),
     "audit": ("console.cli.history_audit", "one setting on every target in a period"),
 }
 

@@ -6,7 +6,7 @@ import argparse
 import asyncio
 import os
 import signal
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,14 +15,14 @@ from console.cli.front import Front
 from console.cli.inventory import inventory
 from console.cli.output import Output
 from console.clock import SystemClock
-from console.errors import UsageError
+from console.errors import RefusedError, UsageError
 from console.planning import change_policy, lint, policy
 from console.planning.bind import bind
 from console.planning.saved import SavedPlan, load_plan, unused
 from console.runner.context import Options, RunContext
 from console.runner.launch import Request, launch
 from console.runner.run import RunResult
-from console.schema.hosts import Inventory, load_inventory
+from console.schema.hosts import Inventory, Target, load_inventory
 from console.schema.runbook import Runbook
 
 
@@ -81,6 +81,22 @@ def allowed(hosts: Inventory, runbook: Runbook, chosen: Options, override: str) 
     return replace(chosen, reason="; ".join(part for part in (chosen.reason, f"policy override: {override}") if part))
 
 
+def approved(hosts: Inventory, targets: Sequence[Target], runbook: Runbook, plan: Path | None, plan_id: str) -> None:
+    """Raise RefusedError where a protected host is to be changed and too few others approved the plan."""
+    wanted = hosts.policy.approvals
+    if not wanted or not policy.may_change(runbook) or not any(target.host.protected for target in targets):
+        return
+    if plan is None:
+        raise RefusedError(
+            f"a protected host needs {wanted} approvals, and those are given to a saved plan",
+            hint="console plan … --out FILE; somebody else: console history approve FILE; console run --plan FILE",
+        )
+    from console.results import approvals
+    from console.results.history import History
+
+    approvals.check(History(hosts.results_path, os.environ), plan_id, approvals.digest(plan), wanted)
+
+
 def run(arguments: argparse.Namespace, output: Output) -> int:
     if arguments.plan:
         return _run_saved(arguments, output)
@@ -91,6 +107,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     chosen = options(arguments, output)
     chosen = allowed(hosts, runbook, chosen, arguments.override)
     policy.attended(runbook, targets, terminal=chosen.terminal, yes=chosen.yes, reason=chosen.reason)
+    approved(hosts, targets, runbook, None, "")
     front = Front(output, json=arguments.json, title=runbook.title or runbook.name)
     request = Request(
         runbook=runbook,
@@ -117,6 +134,7 @@ def _run_saved(arguments: argparse.Namespace, output: Output) -> int:
     now = _inventory_of(arguments, saved) or hosts
     chosen = allowed(now, saved.runbook, chosen, arguments.override)
     policy.attended(saved.runbook, targets, terminal=chosen.terminal, yes=chosen.yes, reason=chosen.reason)
+    approved(now, targets, saved.runbook, Path(arguments.plan), saved.file.plan_id)
     front = Front(output, json=arguments.json, title=saved.runbook.title or saved.runbook.name)
     request = Request(
         runbook=saved.runbook,

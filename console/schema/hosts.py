@@ -72,6 +72,7 @@ class Policy(Frozen):
     windows: tuple[str, ...] = ()  # Mon-Fri 09:00-17:00
     freezes: tuple[Freeze, ...] = ()
     zone: str = "UTC"
+    approvals: int = Field(default=0, ge=0, le=9)  # of others, on the saved plan, before a protected host is changed
 
 
 class Service(Frozen):
