@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -434,17 +433,6 @@ class TestAtOnce:
             fcntl.flock(lock, fcntl.LOCK_EX)
             with pytest.raises(RepositoryBusyError, match="another console is committing"):
                 repository.commit_target(record, REDACTOR)
-
-
-def test_a_commit_is_quick(repository: Repository, record: Record) -> None:
-    repository.commit_target(record, REDACTOR)
-    took = []
-    for number in range(5):
-        started = time.perf_counter()
-        repository.commit_target(other(record, number), REDACTOR)
-        took.append(time.perf_counter() - started)
-    # 0.05 s on an idle machine; the bound that the design sets is 0.15 s, where nothing else runs.
-    assert min(took) < 0.5
 
 
 def test_git_does_not_see_our_terminal(results: Path) -> None:
