@@ -12,6 +12,7 @@ from console.cli.output import Output
 VERBS = {
     "decode": ("measure.decode", "Measure the decode rate"),
     "sweep": ("measure.sweep", "Measure step time over context"),
+    "load": ("measure.load", "Measure latencies under load"),
 }
 
 
@@ -30,6 +31,14 @@ def add(parser: argparse.ArgumentParser) -> None:
     sweep.add_argument("--rounds", type=int, metavar="N", help="times each context is measured (default 2)")
     sweep.add_argument("--budget", metavar="TIME", help="no cell beyond this: 15m")
     add_common(sweep)
+    load = verbs.add_parser("load", help="latencies and throughput of several streams; never on a live target")
+    load.add_argument("--concurrency", metavar="LIST", help="streams at once (default 1,2,4,8)")
+    load.add_argument("--rate", type=float, metavar="N", help="requests a second that arrive by themselves instead")
+    load.add_argument("--requests", type=int, metavar="N", help="of each level (default four a stream)")
+    load.add_argument("--context", type=int, metavar="N", help="prompt tokens (default 1024)")
+    load.add_argument("--output-tokens", type=int, metavar="N", help="length of each answer (default 256)")
+    load.add_argument("--text-class", metavar="CLASS", help="repetitive, prose, code or analysis (default prose)")
+    one_step.add(load)
 
 
 def add_common(parser: argparse.ArgumentParser) -> None:
@@ -55,11 +64,15 @@ def fields_of(arguments: argparse.Namespace) -> dict[str, one_step.Field]:
         "rounds": "rounds",
         "target_width": "target",
         "budget": "budget",
+        "concurrency": "concurrency",
+        "rate": "rate",
+        "requests": "requests",
+        "context": "context",
     }
     fields = {key: getattr(arguments, name, None) for name, key in named.items()}
     found: dict[str, one_step.Field] = {key: value for key, value in fields.items() if value is not None}
-    if arguments.prompt_file:
+    if getattr(arguments, "prompt_file", None):
         found["prompt_file"] = str(Path(arguments.prompt_file).resolve())
-    if arguments.on_live:
+    if getattr(arguments, "on_live", False):
         found["on_live"] = True
     return found

@@ -81,6 +81,7 @@ def build_record(state: RunState, target: str, plan: Plan | None = None) -> Reco
             "digests_after": _digests(facts_after),
             "findings": seen.findings,
             "cells": seen.cells,
+            "loads": seen.loads,
             "conclusions": seen.conclusions,
             "log": [
                 line.model_copy(update={"text": line.text[:LOG_TEXT_CHARACTERS]}) for line in seen.log[-LOG_LINES:]

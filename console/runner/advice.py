@@ -33,6 +33,8 @@ def commands(
             return (f"console resume {run}", *look)
         case Outcome.ROLLED_BACK | Outcome.FAILED_UNCHANGED | Outcome.ABORTED_UNCHANGED:
             book = plan.runbook_path if plan and plan.runbook_path else "RUNBOOK"
-            return (f"console plan {book} {target.name}", f"{login} journalctl -u {unit} -n 200")
+            # A run of one step has no file: its path is the command that made it.
+            again = f"{book} {target.name}" if book.startswith("console ") else f"console plan {book} {target.name}"
+            return (again, f"{login} journalctl -u {unit} -n 200")
         case _:
             return (f"console facts {target.name}",)

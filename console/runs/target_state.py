@@ -21,6 +21,7 @@ from console.schema.events import (
     FactsRead,
     FindingMade,
     GuardChanged,
+    LevelMeasured,
     LevelsRead,
     LockChanged,
     LogLine,
@@ -38,6 +39,7 @@ from console.schema.events import (
     UndoStarted,
     Verified,
 )
+from console.schema.loads import Level
 from console.schema.outcome import Ended, Ending, Outcome, StepOutcome, Undone, decide, exit_code
 
 LOG_LINES_KEPT = 400
@@ -120,6 +122,7 @@ class TargetState:
     router: str = ""
     findings: list[FindingMade] = field(default_factory=list)
     cells: list[Cell] = field(default_factory=list)
+    loads: list[Level] = field(default_factory=list)
     conclusions: list[ConclusionMade] = field(default_factory=list)
     log: list[LogLine] = field(default_factory=list)  # classified lines, the newest
     facts: dict[str, dict[str, Any]] = field(default_factory=dict)  # by when: plan, before, after
@@ -307,6 +310,8 @@ class TargetState:
                 self.findings.append(event)
             case CellMeasured():
                 self.cells.append(event.cell)
+            case LevelMeasured():
+                self.loads.append(event.level)
             case ConclusionMade():
                 self.conclusions.append(event)
             case LogLine():

@@ -12,6 +12,7 @@ from pydantic import Field
 from console.schema.capacity import CapacityReport
 from console.schema.cells import Cell
 from console.schema.change import Change
+from console.schema.loads import Level
 from console.schema.names import Read
 from console.schema.outcome import StepOutcome
 
@@ -276,6 +277,14 @@ class CellMeasured(Event):
     cell: Cell
 
 
+class LevelMeasured(Event):
+    """A level of a load with all its requests."""
+
+    type: ClassVar[str] = "level.measured"
+    step: str
+    level: Level
+
+
 class ConclusionMade(Event):
     type: ClassVar[str] = "conclusion.made"
     kind: str  # cause · ruled_out · lever
@@ -389,6 +398,7 @@ EVENT_TYPES: dict[str, type[Event]] = {
         Verified,
         FindingMade,
         CellMeasured,
+        LevelMeasured,
         CapacityJudged,
         ConclusionMade,
         ConnectionChanged,

@@ -9,6 +9,7 @@ from pydantic import Field
 from console.schema.capacity import Judgement
 from console.schema.cells import Cell
 from console.schema.events import ConclusionMade, FindingMade, LevelsRead, LogLine
+from console.schema.loads import Level
 from console.schema.names import Read
 from console.schema.outcome import Outcome
 
@@ -151,6 +152,7 @@ class Record(Read):
     digests_after: dict[str, str] = Field(default_factory=dict)
     findings: tuple[FindingMade, ...] = ()
     cells: tuple[Cell, ...] = ()
+    loads: tuple[Level, ...] = ()
     conclusions: tuple[ConclusionMade, ...] = ()
     log: tuple[LogLine, ...] = ()
     facts_before: dict[str, Any] = Field(default_factory=dict)

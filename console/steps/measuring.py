@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +86,14 @@ def own_text(path: str) -> str:
         return data.decode()
     except UnicodeDecodeError as error:
         raise RefusedError(f"the prompt file is not UTF-8 at byte {error.start}", where=path) from None
+
+
+def gpus_of(settings: Mapping[str, str]) -> int:
+    """GPUs of one instance, as its settings say."""
+    count = 1
+    for name in ("tensor_parallel", "data_parallel", "pipeline_parallel"):
+        count *= int(settings[name]) if settings.get(name, "").isdigit() else 1
+    return max(1, count)
 
 
 def refused(text: str) -> RefusedError:

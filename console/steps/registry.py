@@ -8,6 +8,7 @@ from console.steps.diagnose_decode import DiagnoseDecode
 from console.steps.host_command import HostCommand
 from console.steps.host_preflight import HostPreflight
 from console.steps.measure_decode import MeasureDecode
+from console.steps.measure_load import MeasureLoad
 from console.steps.measure_sweep import MeasureSweep
 from console.steps.service_restart import ServiceRestart
 from console.steps.service_verify import ServiceVerify
@@ -31,5 +32,6 @@ STEP_KINDS: dict[str, type[Step]] = {
         MeasureDecode,
         DiagnoseDecode,
         MeasureSweep,
+        MeasureLoad,
     )
 }

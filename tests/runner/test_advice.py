@@ -49,6 +49,11 @@ def test_a_failure_that_changed_nothing_says_how_to_look_again() -> None:
     assert commands(Outcome.FAILED_UNCHANGED, target(), "R1", None)[0] == "console plan RUNBOOK node7/chat"
 
 
+def test_a_run_of_one_step_is_made_again_by_its_own_command() -> None:
+    measured = plan(runbook_path="console measure decode")
+    assert commands(Outcome.FAILED_UNCHANGED, target(), "R1", measured)[0] == "console measure decode node7/chat"
+
+
 def test_what_changed_no_file_has_nothing_to_roll_back() -> None:
     assert commands(Outcome.VERIFIED, target(), "R1", plan()) == ("console facts node7/chat",)
 

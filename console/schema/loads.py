@@ -1,0 +1,40 @@
+"""A load of several streams, as it was measured: every request of a level, and what the server said meanwhile."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from console.schema.names import Read
+
+
+class Sent(Read):
+    """One request. Moments are seconds since the level began; counts are the engine's own."""
+
+    scheduled_s: float
+    sent_s: float
+    first_s: float | None = None  # its first token arrived
+    ended_s: float | None = None
+    first_tokens: int = 0  # that came with the first arrival
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    cached_tokens: int | None = None
+    finish: str = ""
+    refused: str = ""
+
+
+class Level(Read):
+    """`streams` at once, or requests that arrive by themselves at `per_s`."""
+
+    streams: int
+    per_s: float = 0.0
+    state: Literal["measured", "partial", "refused"] = "measured"
+    reason: str = ""
+    requests: tuple[Sent, ...] = ()
+    window_s: float | None = None  # while nearly all streams were busy
+    tok_min_gpu: float | None = None  # over that window
+    gpus: int = 1
+    running_most: int | None = None
+    queued_most: int | None = None
+    pool_usage_most: float | None = None  # 0 to 1
+    client_lag_ms: float | None = None  # p99 of how late our own loop was
+    flags: tuple[str, ...] = ()
