@@ -43,7 +43,7 @@ def test_serving_is_what_one_slot_gets() -> None:
     slots = ok([{"id": 0, "n_ctx": 16384, "is_processing": True}, {"id": 1, "n_ctx": 16384, "is_processing": False}])
     serving = LLAMACPP.read_serving({"/props": PROPS, "/slots": slots})
     assert (serving.context_length, serving.slots, serving.running_requests) == (16384, 4, 1)
-    assert (serving.model, serving.version) == ("m", "b1")
+    assert (serving.model, serving.version) == ("m", "b1-c")
     assert serving.largest_request_tokens == 16382
 
 
