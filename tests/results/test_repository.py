@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import shutil
 import subprocess
@@ -98,6 +99,23 @@ class TestCommit:
         objects = git("cat-file", "--batch-all-objects", "--batch")
         assert "canary" not in objects
         assert "***" in objects
+
+    def test_a_changed_key_shows_as_changed_and_an_unchanged_one_does_not(
+        self, repository: Repository, record: Record, git: GitCommand
+    ) -> None:
+        redactor = Redactor(lambda: b"k" * 32)
+        leaky = record.model_copy(
+            update={
+                "argv_before": ("engine", "--api-key", "canary-one"),
+                "argv_after": ("engine", "--api-key", "canary-two"),
+                "diff": '-Environment="HF_TOKEN=canary 3"\n+Environment="HF_TOKEN=canary 3"\n',
+            }
+        )
+        repository.commit_target(leaky, redactor)
+        assert "canary" not in git("cat-file", "--batch-all-objects", "--batch")
+        told = json.loads(git("show", f"HEAD:{folder_of(record)}/record.json"))
+        assert told["argv_before"][2] != told["argv_after"][2]
+        assert len({line[1:] for line in told["diff"].splitlines()}) == 1
 
     def test_ignore_rules_are_not_about_records(
         self, repository: Repository, record: Record, results: Path, git: GitCommand
