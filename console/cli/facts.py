@@ -40,7 +40,8 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     for target in targets:
         engine = engine_named(target.service.engine)
         facts = asyncio.run(_look(target, output))
-        levels = [levels_of(facts, engine, name) for name in (*USUAL, *arguments.setting)]
+        usual = [name for name in USUAL if name in engine.spellings]
+        levels = [levels_of(facts, engine, name) for name in (*usual, *arguments.setting)]
         if arguments.json:
             body = describe.facts(facts) | {
                 "levels": [event_of(target.name, level).model_dump(mode="json") for level in levels]

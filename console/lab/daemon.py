@@ -19,6 +19,8 @@ from .sshd import SshServer, read_faults
 from .supervisor import Supervisor
 from .sweep import bin_folder, stand_guard, sweep
 
+# By the beginning of the unit's name; what one engine says at its end another says half-way.
+READY_LINES = {"vllm": b"INFO:     Application startup complete.", "llamacpp": b"listening on http"}
 READY_LINE = b"The server is fired up and ready to roll!"
 PR_SET_CHILD_SUBREAPER = 36
 USAGE = 64
@@ -96,8 +98,9 @@ class Daemon:
         """Whether the unit's present start has said that it serves."""
         service = self.supervisor.service(name)
         start = [{"_SYSTEMD_INVOCATION_ID": [service.state.invocation]}]
+        said = READY_LINES.get(name.partition("-")[0], READY_LINE)
         return service.state.active == "active" and any(
-            READY_LINE in record.message for record in self.supervisor.journal.select(start)
+            said in record.message for record in self.supervisor.journal.select(start)
         )
 
     def lines(self, name: str) -> str:

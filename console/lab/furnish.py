@@ -16,6 +16,7 @@ from .layout import LabService, Layout, Shape
 from .sweep import bin_folder
 
 SIMULATOR = Path(__file__).parent / "simulator"
+MANNERS = Path(__file__).parent / "manners"
 COMMANDS = ("systemctl", "journalctl", "systemd-analyze", "nvidia-smi", "logger")
 
 
@@ -119,18 +120,25 @@ def write_model(folder: Path) -> None:
     (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
 
 
-def write_unit(layout: Layout, shape: Shape, name: str, port: int) -> LabService:
-    unit = f"sglang-{name}.service"
-    options = {
-        "speed": shape.speed,
-        "load_s": shape.load_s,
-        "fault_file": str(layout.fault_file),
-        "gpu_file": str(layout.state / f"gpu-{name}.json"),
-        **shape.options,
-    }
-    options_file = layout.state / f"simulator-{name}.json"
-    options_file.write_text(json.dumps(options, indent=2) + "\n", encoding="utf-8")
-    words = [
+def command_words(layout: Layout, shape: Shape, port: int) -> list[str]:
+    """The command of a service in the manner of its engine, as an operator would write it."""
+    if shape.engine == "vllm":
+        return [
+            f"{sys.executable} -S {MANNERS} vllm serve {layout.model}",
+            "--served-model-name kimi-k2.6",
+            f"--host 127.0.0.1 --port {port}",
+            f"--max-model-len {shape.context_length}",
+            "--gpu-memory-utilization 0.9",
+        ]
+    if shape.engine == "llamacpp":
+        (layout.model / "model.gguf").write_bytes(b"GGUF")
+        return [
+            f"{sys.executable} -S {MANNERS} llamacpp -m {layout.model}/model.gguf",
+            f"--host 127.0.0.1 --port {port}",
+            f"-c {shape.context_length}",
+            "-np 1 --metrics",
+        ]
+    return [
         f"{sys.executable} -S {SIMULATOR}",
         f"--model-path {layout.model}",
         "--served-model-name kimi-k2.6",
@@ -144,6 +152,20 @@ def write_unit(layout: Layout, shape: Shape, name: str, port: int) -> LabService
         "--tool-call-parser kimi_k2 --reasoning-parser kimi_k2",
         "--enable-metrics --enable-cache-report",
     ]
+
+
+def write_unit(layout: Layout, shape: Shape, name: str, port: int) -> LabService:
+    unit = f"{shape.engine}-{name}.service"
+    options = {
+        "speed": shape.speed,
+        "load_s": shape.load_s,
+        "fault_file": str(layout.fault_file),
+        "gpu_file": str(layout.state / f"gpu-{name}.json"),
+        **shape.options,
+    }
+    options_file = layout.state / f"simulator-{name}.json"
+    options_file.write_text(json.dumps(options, indent=2) + "\n", encoding="utf-8")
+    words = command_words(layout, shape, port)
     if shape.api_key is not None:
         words.append(f"--api-key {shape.api_key}")
     words += shape.arguments
@@ -201,7 +223,7 @@ def write_access(layout: Layout, shape: Shape, services: Sequence[LabService], s
             "",
             f"[hosts.{shape.name}.services.{service.name}]",
             f"unit = {text(service.unit)}",
-            'engine = "sglang"',
+            f"engine = {text(shape.engine)}",
             f"url = {text(service.url)}",
         ]
         if shape.api_key_env is not None:

@@ -13,12 +13,13 @@ from typing import Any
 class Shape:
     """How a lab is to look. `speed` divides every sleep of the engine; `options` are further ones of the simulator.
 
-    `arguments` are added to ExecStart; `unit_lines` to [Service].
+    `arguments` are added to ExecStart; `unit_lines` to [Service]. `engine` is the one whose manner the services have.
     """
 
     name: str = "lab1"
     speed: float = 20.0
     services: Sequence[str] = ("k26",)
+    engine: str = "sglang"  # or vllm, llamacpp
     context_length: int = 32768
     mem_fraction: str = "0.85"
     load_s: float = 40.0
