@@ -330,7 +330,7 @@ def _in_order(draft: Draft, *, nothing: bool) -> list[PlannedStep]:
         elsewhere = [change for change in step.changes if last_step.get(change) != step.id]
         note = f"written with step {number[last_step[elsewhere[0]]]}" if elsewhere else ""
         skipped = step.skipped
-        if not skipped and nothing and step.uses == "service.wait_ready":
+        if not skipped and nothing and step.uses in ("service.wait_ready", "service.drain"):
             skipped = "nothing was restarted"
         if not skipped and nothing and step.uses.startswith("measure."):
             skipped = "nothing changed"

@@ -10,6 +10,7 @@ from console.steps.host_preflight import HostPreflight
 from console.steps.measure_decode import MeasureDecode
 from console.steps.measure_load import MeasureLoad
 from console.steps.measure_sweep import MeasureSweep
+from console.steps.service_drain import ServiceDrain
 from console.steps.service_restart import ServiceRestart
 from console.steps.service_verify import ServiceVerify
 from console.steps.service_wait_ready import ServiceWaitReady
@@ -25,6 +26,7 @@ STEP_KINDS: dict[str, type[Step]] = {
         UnitBackup,
         UnitSet,
         SystemdDaemonReload,
+        ServiceDrain,
         ServiceRestart,
         ServiceWaitReady,
         ServiceVerify,
