@@ -6,7 +6,7 @@ import base64
 import binascii
 import re
 from collections.abc import Mapping, Sequence
-from typing import get_args
+from typing import Any, get_args
 
 from console.remote.ledger import parse_entries
 from console.remote.lock import read_document
@@ -22,6 +22,7 @@ from console.schema.facts import (
     SharedFile,
     Software,
     SudoState,
+    UnitFile,
 )
 from console.untrusted import decode, one_line
 
@@ -212,7 +213,7 @@ def parse_lock(section: bytes) -> LockState:
     return LockState.model_validate({"held": head.strip() == b"held=yes", **known})
 
 
-def parse_guard(section: bytes, uptime_s: float) -> GuardState:
+def parse_guard(section: bytes, uptime_s: float, ledger: bytes, files: Sequence[UnitFile]) -> GuardState:
     """The guard that is armed for this unit; the first where several are, which only an accident makes."""
     found: dict[str, str] = {}
     for line in decode(section).splitlines():
@@ -222,11 +223,24 @@ def parse_guard(section: bytes, uptime_s: float) -> GuardState:
     if "name" not in found:
         return GuardState()
     due_s = time_span_s(found.get("NextElapseUSecMonotonic", ""))
+    run = found["name"].rpartition("-")[2]
+    written = _written(parse_entries(ledger).get(run))
+    there = {file.real_path: file.sha256 for file in files}
     return GuardState(
-        run=found["name"].rpartition("-")[2],
+        run=run,
         active=found.get("ActiveState") == "active",
+        idle=bool(written) and not any(there.get(path) == digest for path, digest in written.items()),
         fires_in_s=None if due_s is None else round(max(0.0, due_s - uptime_s), 1),
     )
+
+
+def _written(document: Mapping[str, Any] | None) -> dict[str, str]:
+    """File → the digest that a run gives it, out of its change.json; empty for one that cannot be read."""
+    try:
+        changes = (document or {})["plan"]["changes"]
+        return {str(c["real_path"]): str(c["sha256_after"]) for c in changes if c["kind"] == "file"}
+    except (KeyError, TypeError):
+        return {}
 
 
 def unbase64(section: bytes) -> bytes:

@@ -105,7 +105,7 @@ def unlocked(facts: Facts, own_runs: Sequence[str] = ()) -> None:
 def unguarded(facts: Facts, own_runs: Sequence[str] = ()) -> None:
     """Refuse while the guard of another run is armed: it would judge what this one does."""
     guard = facts.guard
-    if guard.run and guard.run not in own_runs:
+    if guard.run and not guard.idle and guard.run not in own_runs:
         due = f", it looks in {guard.fires_in_s:.0f} s" if guard.fires_in_s is not None else ""
         raise LockHeldError(
             f"the guard of run {guard.run} is armed{due}",

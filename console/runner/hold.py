@@ -66,7 +66,12 @@ async def _guard(run: TargetRun, remote: Remote) -> None:
     """Arm a guard of our own, or take charge of the one of the run that is gone on with or undone."""
     if run.guard is not None and run.guard.armed:
         return
-    options, plan = run.context.options, run.planned()
+    options, plan, found = run.context.options, run.planned(), run.seen_facts().guard
+    if found.run and found.idle and found.run not in (options.root, options.parent):
+        # Its run died before it wrote anything: it would only stand in the way.
+        idle = Guard(run.context, remote, plan, found.run)
+        idle.armed = True
+        await idle.disarm()
     earlier = options.root if options.purpose != "run" else ""
     run.guard = Guard(run.context, remote, plan, earlier or run.context.run)
     if earlier and run.seen_facts().guard.run == earlier:

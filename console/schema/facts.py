@@ -195,6 +195,7 @@ class GuardState(Read):
 
     run: str = ""
     active: bool = False
+    idle: bool = False  # nothing that its run wrote is on disk: it has nothing to put back
     fires_in_s: float | None = None
 
 
