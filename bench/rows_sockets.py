@@ -26,6 +26,7 @@ from console.schema.cells import Cell, Estimate
 # client's clock. Cells mostly wait, so some are measured at once, each on an engine of its own.
 SPEED = 1.0
 AT_ONCE = 4
+SLOW = 0.5  # for the row that judges the client's clock itself
 THROUGH = "sockets"
 
 Beside = Callable[[BareEngine], Awaitable[None]]
@@ -52,15 +53,22 @@ class Cellwise:
 
 
 def cells(
-    path: Path, count: int, seed: str, *, beside: Beside | None = None, fresh: bool = False, **options: object
+    path: Path,
+    count: int,
+    seed: str,
+    *,
+    beside: Beside | None = None,
+    fresh: bool = False,
+    speed: float = SPEED,
+    **options: object,
 ) -> list[Cellwise]:
     """Measure `count` cells, some at once, one on an engine at a time; `fresh`: each on an engine just started."""
     with ExitStack() as stack:
         engines = [
-            stack.enter_context(lab_engine(speed=SPEED, **options))
+            stack.enter_context(lab_engine(speed=speed, **options))
             for _ in range(count if fresh else min(count, AT_ONCE))
         ]
-        return asyncio.run(over(engines, replace(path, speed=SPEED), count, seed, beside, fresh))
+        return asyncio.run(over(engines, replace(path, speed=speed), count, seed, beside, fresh))
 
 
 async def over(
@@ -81,7 +89,7 @@ async def over(
 
 
 async def one(engine: BareEngine, path: Path, seed: str, beside: Beside | None) -> Cellwise:
-    async with bench_at(engine.port, path, seed, SPEED) as (bench, _):
+    async with bench_at(engine.port, path, seed, path.speed) as (bench, _):
         other = None if beside is None else asyncio.ensure_future(beside(engine))
         try:
             prompt = await prompt_for(bench)
@@ -149,8 +157,8 @@ def lossy(replicas: int, seed: int) -> Score:
 
 def far(replicas: int, seed: int) -> Score:
     """The same engines near, and behind 150 ± 30 ms: by the server's clock no difference, by the client's little."""
-    near = cells(Path(), replicas, f"near{seed}")
-    away = cells(Path(delay_s=0.075, swing_s=0.03 / math.sqrt(2)), replicas, f"away{seed}")
+    near = cells(Path(), replicas, f"near{seed}", speed=SLOW)
+    away = cells(Path(delay_s=0.075, swing_s=0.03 / math.sqrt(2)), replicas, f"away{seed}", speed=SLOW)
 
     def middle(found: Sequence[Cellwise], method: str) -> float:
         values = sorted(one.rate_tok_s for cell in found if (one := cell.by(method)) and one.rate_tok_s)
