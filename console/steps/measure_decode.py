@@ -16,13 +16,13 @@ from console.schema.cells import Cell
 from console.schema.hosts import Target
 from console.schema.plan import OnAbort
 from console.steps import measuring
-from console.steps.base import Step, StepIO, StepResult
+from console.steps.base import StepIO, StepResult
 
 Words = Annotated[tuple[str, ...], BeforeValidator(measuring.words)]
 OWN = "own"
 
 
-class MeasureDecode(Step):
+class MeasureDecode(measuring.Measurement):
     """Two-point decode rate with step time and accept_length, a cell for each class of text at each context.
 
     `contexts` (none: the usual length of each class): tokens, `8k`, `50%` of the largest request, `old-limit`, `max`.
@@ -66,7 +66,7 @@ class MeasureDecode(Step):
     def title(self, target: Target) -> str:
         return "measure the decode rate"
 
-    async def run(self, io: StepIO) -> StepResult:
+    async def measure(self, io: StepIO) -> StepResult:
         bench = await measuring.bench_of(io, on_live=self.on_live)
         source = Source(bench, measuring.own_text(self.prompt_file) if self.prompt_file else "")
         chance = measuring.chance_of(io)

@@ -16,13 +16,13 @@ from console.schema.hosts import Target
 from console.schema.loads import Level
 from console.schema.plan import OnAbort
 from console.steps import measuring
-from console.steps.base import Step, StepIO, StepResult
+from console.steps.base import StepIO, StepResult
 from console.steps.measure_decode import Words, known_classes
 
 LEAST_REQUESTS = 8
 
 
-class MeasureLoad(Step):
+class MeasureLoad(measuring.Measurement):
     """A level for each number of `concurrency`: TTFT, time between tokens, end to end, tokens a minute and GPU.
 
     `rate`: requests a second that arrive by themselves instead, one level. Every prompt begins otherwise, so nothing of
@@ -56,7 +56,7 @@ class MeasureLoad(Step):
     def title(self, target: Target) -> str:
         return "measure latencies under load"
 
-    async def run(self, io: StepIO) -> StepResult:
+    async def measure(self, io: StepIO) -> StepResult:
         bench = await measuring.bench_of(io, on_live=False)
         chance = measuring.chance_of(io)
         base = (await Source(bench).prompt(self.text_class, self.context)).sent

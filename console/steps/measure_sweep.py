@@ -17,12 +17,12 @@ from console.schema.hosts import Target
 from console.schema.names import Seconds
 from console.schema.plan import OnAbort
 from console.steps import measuring
-from console.steps.base import Step, StepIO, StepResult
+from console.steps.base import StepIO, StepResult
 from console.steps.capacity_check import against_law
 from console.steps.measure_decode import OWN, Words, known_classes
 
 
-class MeasureSweep(Step):
+class MeasureSweep(measuring.Measurement):
     """Step time over context: a cell is one pair of answers, each context is measured `rounds` times.
 
     `contexts`: tokens, `8k`, `50%` of the largest request, `old-limit`, `max`. `budget`: time after which no further
@@ -63,7 +63,7 @@ class MeasureSweep(Step):
     def title(self, target: Target) -> str:
         return "measure step time over context"
 
-    async def run(self, io: StepIO) -> StepResult:
+    async def measure(self, io: StepIO) -> StepResult:
         bench = await measuring.bench_of(io, on_live=self.on_live)
         source = Source(bench, measuring.own_text(self.prompt_file) if self.prompt_file else "")
         layout = Layout(

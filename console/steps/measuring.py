@@ -13,12 +13,27 @@ from console.facts.collect import collect
 from console.measure.bench import Bench
 from console.measure.limits import Limits
 from console.schema.cells import Cell
-from console.schema.events import CellMeasured, StepProgress
+from console.schema.events import CellMeasured, FindingMade, StepProgress
 from console.schema.facts import Facts
 from console.schema.serving import Serving
-from console.steps.base import StepIO, StepResult
+from console.steps.base import Step, StepIO, StepResult
 
 PROMPT_FILE_BYTES = 4 * 1024 * 1024
+
+
+class Measurement(Step):
+    """A step that measures. What cannot be measured is a refusal with its reason: the run it belongs to goes on."""
+
+    async def run(self, io: StepIO) -> StepResult:
+        try:
+            return await self.measure(io)
+        except RefusedError as refusal:
+            io.emit(FindingMade(target=io.plan.target.name, name="not_measured", value=refusal.message))
+            return StepResult("refused", str(refusal))
+
+    async def measure(self, io: StepIO) -> StepResult:
+        """Measure and say so. Raises RefusedError, and what ends the run: NotMeasuredError, ConnectError."""
+        raise NotImplementedError(self.uses)
 
 
 async def bench_of(io: StepIO, *, on_live: bool) -> Bench:

@@ -35,7 +35,7 @@ TITLES = {
 MEANS = {
     "resume": "The host is read again first; what is done already is not done twice. Refused when it was edited since.",
     "rollback": "The host is read again first; only what this run made is put back. Refused when it was edited since.",
-    "takeover": "The host is read again first, and what its ledger says is gone on with. Refused while its owner is alive.",
+    "takeover": "The host is read again first, and gone on with from the ledger. Refused while its owner lives.",
 }
 
 

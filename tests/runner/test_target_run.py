@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
-from console.errors import RefusedError
+from console.errors import NotMeasuredError, RefusedError
 from console.runner import prepare
 from console.runner.ask import Question
 from console.runs.state import RunState
 from console.schema.events import ChangeMade, StepFinished
 from console.schema.outcome import Outcome
-from console.steps.base import StepIO
+from console.steps.base import Step, StepIO, StepResult
+from console.steps.registry import STEP_KINDS
 from tests.fakes import Told, context, target_run
 from tests.runner.job import FILE, RELOAD, RESTART, Host, Looks, carried_out, job, raises, step
 
@@ -110,3 +112,34 @@ async def test_a_rollback_of_one_target_takes_no_stop_from_another(tmp_path: Pat
     await asyncio.sleep(0)
     assert state.outcome("node7/chat") is Outcome.ROLLED_BACK
     assert beside.stop.requested
+
+
+def measuring(monkeypatch: pytest.MonkeyPatch, result: StepResult | Exception) -> None:
+    class Decode(Step):
+        uses: ClassVar[str] = "measure.decode"
+        looks: ClassVar[bool] = True
+
+        async def run(self, io: StepIO) -> StepResult:
+            if isinstance(result, Exception):
+                raise result
+            return result
+
+    monkeypatch.setitem(STEP_KINDS, "measure.decode", Decode)
+
+
+async def test_a_server_too_busy_to_be_measured_does_not_make_the_change_less_proven(
+    tmp_path: Path, looks: Looks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measuring(monkeypatch, StepResult("refused", "server busy"))
+    _, state, told = await carried_out(context(tmp_path), Host(), job(*MAIN, "measure.decode"))
+    assert told.of(StepFinished)[-1].outcome == "refused"
+    assert state.outcome("node7/chat") is Outcome.VERIFIED
+
+
+async def test_an_engine_that_dies_under_a_measurement_is_told_and_nothing_is_put_back(
+    tmp_path: Path, looks: Looks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measuring(monkeypatch, NotMeasuredError("the engine does not answer"))
+    run, state, _ = await carried_out(context(tmp_path), Host(), job(*MAIN, "measure.decode"))
+    assert state.outcome("node7/chat") is Outcome.VERIFIED_INCOMPLETE
+    assert [change.id for change in run.made] == ["c1", "c2", "c3"]
