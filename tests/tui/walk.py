@@ -72,22 +72,32 @@ async def every_screen(
             yield shown
     for key, name in (("2", "runs"), ("3", "measure"), ("4", "history")):
         await pilot.press(key)
-        await settle(app, pilot)
+        await at_rest(app, pilot)
         if isinstance(app.screen, HistoryScreen) and record is not None:
             app.screen.records = {"one": record}
             app.screen.show_rows()
-            await pilot.pause()
-        yield name, made_up.screen_text(app)
+        yield name, await at_rest(app, pilot)
     await pilot.press("E")
     await pilot.pause()
     yield "messages", made_up.screen_text(app)
 
 
+async def at_rest(app: ConsoleApp, pilot: Pilot[None]) -> str:
+    """The screen once it has not changed for a while: what is read in the background has come."""
+    shown, same = "", 0
+    for _ in range(80):
+        await pilot.pause(0.08)
+        now = made_up.screen_text(app)
+        same = same + 1 if now == shown else 0
+        shown = now
+        if same >= 3:
+            break
+    return shown
+
+
 async def _over(app: ConsoleApp, pilot: Pilot[None], screen: Screen[Any], name: str) -> AsyncIterator[tuple[str, str]]:
     await app.push_screen(screen)
-    for _ in range(3):
-        await pilot.pause(0.05)
-    yield name, made_up.screen_text(app)
+    yield name, await at_rest(app, pilot)
     if app.screen is screen:  # the question how to stop goes by itself when the run has ended
         app.pop_screen()
     await pilot.pause()
