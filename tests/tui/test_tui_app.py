@@ -221,21 +221,3 @@ def test_in_the_middle_of_a_run_it_ends_as_told_and_the_run_is_not_touched(
     assert directory.owned
     assert directory.events_path.read_bytes() == before
     directory.release()
-
-
-def test_what_is_typed_ahead_in_one_write_starts_nothing(hosts: Path, tmp_path: Path) -> None:
-    directory = made_up.write_run(tmp_path / "console" / "runs", story.verified())
-    with on_terminal(["-m", "console", "--hosts", str(hosts)], tmp_path) as terminal:
-        terminal.read_until(b"unreachable")
-        os.write(terminal.descriptor, b"W2")
-        terminal.read_until(b"verified")
-        os.write(terminal.descriptor, b"b")
-        terminal.read_until(b"Roll back")
-        os.write(terminal.descriptor, b"rnode7\r\r")
-        terminal.read_until(b"to carry it out")
-        time.sleep(1.0)
-        terminal.read_some()
-        assert list((tmp_path / "console" / "runs").iterdir()) == [directory.path]
-        assert terminal.process.poll() is None
-        terminal.process.terminate()
-        assert terminal.ended() == 143

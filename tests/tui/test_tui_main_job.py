@@ -89,6 +89,13 @@ class Tmux:
         self.press("Enter")
         shown = self.until(" ready")
         assert "--mem-fraction-static 0.85 -> 0.92" in shown
+        # The run key, the host's name and Enter in one write start nothing.
+        self.press("r", "l", "a", "b", "1", "Enter")
+        self.until("Type lab1 to carry it out")
+        time.sleep(READING_S)
+        assert not list((self.state / "console" / "runs").glob("*"))
+        self.press("Escape")
+        time.sleep(READING_S)
         self.press("r")
         self.until("Type lab1 to carry it out")
         time.sleep(READING_S)
