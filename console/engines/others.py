@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from console.engines import others_log
 from console.engines.base import Generation, LogLine, Reply, Request, Spelling
 from console.engines.bodies import as_count, as_dict, as_list, as_text, error_text, no_generation, object_of, read_json
 from console.engines.bodies import status_text as status_text_of
-from console.engines.logtable import most_certain, read_line
+from console.engines.logtable import most_certain
 from console.engines.metrics import Counters
-from console.engines.python_failures import COMMON
 from console.engines.values import PARSERS, same_value
 from console.schema.serving import Serving
 
@@ -64,7 +64,7 @@ class OtherEngine:
         )
 
     def read_log(self, line: str) -> LogLine | None:
-        return read_line(COMMON, line.strip(), line.strip(), {})
+        return others_log.read_log(self.name, line)
 
     def failure_cause(self, lines: Sequence[LogLine]) -> LogLine | None:
         return most_certain(lines)
