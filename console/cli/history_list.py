@@ -48,4 +48,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     from console.views.listings import history_table
 
     output.data(history_table(shown))
+    waiting = history.git.run("rev-list", "--count", "@{upstream}..HEAD")
+    if waiting.ok and waiting.out.strip() not in ("", "0"):
+        output.note(f"{waiting.out.strip()} commits are not pushed: console recover")
     return 0
