@@ -6,14 +6,14 @@ from collections.abc import Mapping
 
 from console.errors import ConsoleError, NotReadyError
 
-# cause of an engine's log table, or of the wait itself → what to do on the host
+# Cause of an engine's log table, or of the wait itself → what to do on the host. Only what no setting can bring about: a
+# CUDA error or memory that is held may be of the new setting or of the process that just ended, and a service that is
+# left down for that is worse than one start too many.
 REMEDIES: Mapping[str, str] = {
     "gpu-driver": "driver and libraries differ, or no GPU is seen: nvidia-smi; often a reboot is needed",
-    "gpu-error": "a GPU failed: dmesg | grep Xid, nvidia-smi; reset the GPU or reboot",
     "disk-full": "the disk is full: df -h, then free space",
     "port-in-use": "another process holds the port: ss -ltnp says which; stop it",
     "stale-port": "another process answers on the port: ss -ltnp says which; stop it",
-    "gpu-memory-held": "another process holds the GPU's memory: nvidia-smi says which; stop it",
 }
 
 

@@ -106,14 +106,14 @@ async def test_a_lock_that_cannot_be_taken_again_begins_no_way_back(tmp_path: Pa
 
 
 async def test_a_cause_on_the_host_brings_the_files_back_and_no_second_start(tmp_path: Path, looks: Looks) -> None:
-    error = NotReadyError("the unit failed: Xid 79")
-    error.cause = "gpu-error"
+    error = NotReadyError("the unit failed: no NVIDIA GPU detected")
+    error.cause = "gpu-driver"
     looks.wait = [raises(error)]
     host = Host()
     _, state, told = await carried_out(context(tmp_path), host, job(*MAIN))
     assert host.files[FRAGMENT] == UNIT.encode()
     assert host.scripts().count("act_restart.sh") == 1
-    assert "dmesg" in told.of(UndoFinished)[-1].message
+    assert "nvidia-smi" in told.of(UndoFinished)[-1].message
     assert state.outcome("node7/chat") is Outcome.ROLLBACK_FAILED
 
 
