@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from console.errors import ConsoleError, NotReadyError
 
-# Cause of an engine's log table, or of the wait itself → what to do on the host. Only what no setting can bring about: a
-# CUDA error or memory that is held may be of the new setting or of the process that just ended, and a service that is
+# Cause of an engine's log table, or of the wait itself → what to do on the host. Only what no setting can bring about:
+# a CUDA error or memory that is held may be of the new setting or of the process that just ended, and a service that is
 # left down for that is worse than one start too many.
 REMEDIES: Mapping[str, str] = {
     "gpu-driver": "driver and libraries differ, or no GPU is seen: nvidia-smi; often a reboot is needed",
