@@ -60,6 +60,17 @@ async def watch(app: ConsoleApp, pilot: Pilot[None], until: str) -> str:
     raise AssertionError(f"never shown: {until}\n{shown}")
 
 
+async def choose_extend_context(app: ConsoleApp, pilot: Pilot[None]) -> None:
+    """`r`, and the runbook of that name, wherever it stands in the list."""
+    await pilot.press("r")
+    for _ in range(20):
+        await pilot.pause()
+        if "runbooks/extend_context.toml" in made_up.screen_text(app):
+            break
+        await pilot.press("down")
+    await pilot.press("enter")
+
+
 @pytest.fixture
 def looks() -> made_up.FakeLooks:
     return made_up.FakeLooks()

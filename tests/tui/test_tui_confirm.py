@@ -15,13 +15,13 @@ from console.tui.plan import PlanScreen
 from console.tui.runbooks import RunbooksScreen, found_runbooks
 from console.tui.variables import VariablesScreen
 from tests.tui import made_up
-from tests.tui.conftest import Opens, Starts, settle
+from tests.tui.conftest import Opens, Starts, choose_extend_context, settle
 
 
 async def to_plan(app: ConsoleApp, pilot: Pilot[None]) -> None:
     app.session.unlock()
     await settle(app, pilot)
-    await pilot.press("r", "enter")
+    await choose_extend_context(app, pilot)
     assert isinstance(app.screen, VariablesScreen)
     await pilot.press("enter")
     await app.workers.wait_for_complete()
@@ -139,7 +139,7 @@ async def test_a_wrong_variable_is_said_before_any_host_is_asked(open_app: Opens
     app = open_app()
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(app, pilot)
-        await pilot.press("r", "enter")
+        await choose_extend_context(app, pilot)
         form = app.screen
         assert isinstance(form, VariablesScreen)
         form.query(Input).first().value = "many"

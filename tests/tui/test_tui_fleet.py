@@ -16,7 +16,7 @@ from console.tui.runs import RunsScreen
 from console.tui.session import Seen
 from console.views.levels import PLACES
 from tests.tui import made_up
-from tests.tui.conftest import Opens, Starts, settle, watch
+from tests.tui.conftest import Opens, Starts, choose_extend_context, settle, watch
 from tests.views import story
 
 TARGET = made_up.inventory().targets()[0]
@@ -205,7 +205,9 @@ async def test_marked_targets_are_planned_together_and_typed_as_a_number(open_ap
     app.session.unlock()
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(app, pilot)
-        await pilot.press("space", "j", "space", "r", "enter", "enter")
+        await pilot.press("space", "j", "space")
+        await choose_extend_context(app, pilot)
+        await pilot.press("enter")
         await app.workers.wait_for_complete()
         await pilot.press("r")
         shown = await watch(app, pilot, "Type 2 hosts to carry it out")

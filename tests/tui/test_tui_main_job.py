@@ -78,6 +78,9 @@ class Tmux:
         self.until("[WRITE 15m]")
         self.press("r")
         self.until("Enter choose")
+        while "runbooks/extend_context.toml" not in self.screen():
+            self.press("Down")
+            time.sleep(READING_S / 2)
         self.press("Enter")
         self.until("Enter plan")
         time.sleep(READING_S)

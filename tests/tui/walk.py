@@ -41,7 +41,7 @@ async def every_screen(
     for tab in TABS:
         async for name, text in _over(app, pilot, TargetScreen(session, target, tab), f"target-{tab.lower()}"):
             yield name, text
-    runbook = made_up.extend_context()
+    runbook = made_up.extend_context().model_copy(update={"path": "runbooks/extend_context.toml"})
     values = {name: VALUES.get(name, variable.default) for name, variable in runbook.vars.items()}
     plan = PlanScreen(session, [target], runbook, values, {})  # type: ignore[arg-type]
     for screen, name in (
