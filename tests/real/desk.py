@@ -119,7 +119,7 @@ class Desk:
 
     def commits(self) -> list[str]:
         """The subjects in the results repository, newest first; none without a repository."""
-        return self.git("log", "--format=%s").splitlines() if (self.findings / ".git").exists() else []
+        return self.git("log", "--all", "--format=%s").splitlines() if (self.findings / ".git").exists() else []
 
     def trailers(self, commit: str = "HEAD") -> dict[str, list[str]]:
         """A commit's trailers as git reads them."""

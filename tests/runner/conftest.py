@@ -93,7 +93,7 @@ class Desk:
         return done.stdout
 
     def commits(self) -> int:
-        return int(self.git("rev-list", "--count", "HEAD")) if (self.lab.folder / "results" / ".git").exists() else 0
+        return int(self.git("rev-list", "--count", "--all")) if (self.lab.folder / "results" / ".git").exists() else 0
 
     def put_back(self, text: str) -> None:
         """The host as it was: file, loaded unit, running process."""
