@@ -131,7 +131,14 @@ def _run_saved(arguments: argparse.Namespace, output: Output) -> int:
     hosts = saved.inventory_now()
     targets = saved.targets_now(_inventory_of(arguments, saved))
     chosen = options(arguments, output)
-    now = _inventory_of(arguments, saved) or hosts
+    now = _inventory_of(arguments, saved)
+    if now is None and policy.may_change(saved.runbook) and any(target.host.protected for target in targets):
+        raise RefusedError(
+            "the inventory that says who approves changes of a protected host cannot be read",
+            where=saved.file.inventory,
+            hint="console --hosts FILE run --plan …",
+        )
+    now = now.model_copy(update={"results": hosts.results}) if now else hosts
     chosen = allowed(now, saved.runbook, chosen, arguments.override)
     policy.attended(saved.runbook, targets, terminal=chosen.terminal, yes=chosen.yes, reason=chosen.reason)
     approved(now, targets, saved.runbook, Path(arguments.plan), saved.file.plan_id)
@@ -140,7 +147,7 @@ def _run_saved(arguments: argparse.Namespace, output: Output) -> int:
         runbook=saved.runbook,
         targets=targets,
         variables=dict(saved.file.plans[0].variables),
-        inventory=hosts,
+        inventory=now,
         options=chosen,
         front=front,
         redactor=output.redactor,

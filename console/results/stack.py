@@ -43,7 +43,9 @@ def stack_of(engine: str, facts: Mapping[str, Any]) -> Stack | None:
     given = settings_in(engine, words)
     told = {name: str(value) for name, value in _table(serving.get("settings")).items() if value not in (None, "")}
     known = told | given
-    config = _table(facts.get("model_config"))
+    models = facts.get("models")
+    configs = [_table(each) for each in models] if isinstance(models, list | tuple) else []
+    config = next((each for each in configs if each.get("role") == "model"), {})
     stack = Stack(
         engine=engine,
         version=str(serving.get("version") or ""),

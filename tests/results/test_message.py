@@ -223,7 +223,10 @@ class TestTrailers:
             "host": {"gpus": [gpu, gpu]},
             "serving": {"model": "m-2", "version": "1.2", "settings": {"tensor_parallel": "8", "dtype": "bfloat16"}},
         }
-        stack = stack_of("sglang", facts)
+        draft, model = {"role": "draft", "sha256": "d" * 64}, {"role": "model", "sha256": "a" * 64}
+        stack = stack_of("sglang", facts | {"models": [draft, model]})
+        assert stack is not None
+        assert stack.model_revision == "a" * 64
         found = dict(trailers(record.model_copy(update={"stack_after": stack, "simulated": True})))
         assert found["Hardware"] == "2 x GPU-96 97894MiB driver=580.1"
         assert (found["Parallelism"], found["Precision"], found["Simulated"]) == ("tp=8", "dtype=bfloat16", "yes")
