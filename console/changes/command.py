@@ -29,7 +29,8 @@ async def undo(change: CommandChange, remote: Remote, run: str) -> Made:
             f"the command {one_line(change.command, 80)!r} has no undo: what it did is still there",
             where=remote.target.name,
         )
-    return await _run(change.undo, change, remote, run)
+    # A scope of its own: what the command left in the background keeps the other one.
+    return await _run(change.undo, change, remote, run, suffix="-undo")
 
 
 def names(change: CommandChange, run: str) -> tuple[str, str]:
@@ -38,7 +39,7 @@ def names(change: CommandChange, run: str) -> tuple[str, str]:
     return f"{scope}-command", scope
 
 
-async def _run(command: str, change: CommandChange, remote: Remote, run: str) -> Made:
+async def _run(command: str, change: CommandChange, remote: Remote, run: str, *, suffix: str = "") -> Made:
     if MASK in command:
         # Refused, not failed: nothing of it ran.
         raise RefusedError(
@@ -47,7 +48,7 @@ async def _run(command: str, change: CommandChange, remote: Remote, run: str) ->
             hint="run it by hand",
         )
     encoded = base64.b64encode(command.encode()).decode()
-    name, scope = names(change, run)
+    name, scope = (f"{each}{suffix}" for each in names(change, run))
     output = await remote.act(
         "act_command.sh",
         encoded,

@@ -40,7 +40,8 @@ class Sight:
         """free, held or stale."""
         if not self.held:
             return "free"
-        silent = self.heard_s is None or self.heard_s > SILENT_S
+        # Between two beats it may have been seen without the child that waits: that is no silence.
+        silent = self.heard_s is not None and self.heard_s > SILENT_S
         return "stale" if self.pid and silent else "held"
 
     @property

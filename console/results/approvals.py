@@ -56,13 +56,20 @@ def approvers(history: History, plan_id: str, sha256: str) -> tuple[str, ...]:
     """Who approved these very bytes with a good signature, by the address of their commits; not who asks."""
     if history.is_empty:
         return ()
-    form = "--format=%G?%x00%ae%x00%(trailers:key=Approves,valueonly,separator=%x20)"
+    form = "--format=%G?%x00%ae%x00%GS%x00%(trailers:key=Approves,valueonly,separator=%x20)"
     words = ("log", form, "--", f":(literal){FOLDER}/{plan_id}/")
     me = _author(history.git)
     found = []
     for line in history.git.run(*words, timeout_s=SIGN_TIMEOUT_S).out.splitlines():
-        state, address, what = (*line.split("\0"), "", "")[:3]
-        if state in GOOD and what.strip() == f"sha256:{sha256}" and address and address != me:
+        state, address, signer, what = (*line.split("\0"), "", "", "")[:4]
+        # Anybody can write any author: who signed is who approved.
+        if (
+            state in GOOD
+            and (signer == address or signer.endswith(f"<{address}>"))
+            and what.strip() == f"sha256:{sha256}"
+            and address
+            and address != me
+        ):
             found.append(address)
     return tuple(dict.fromkeys(found))
 

@@ -34,6 +34,8 @@ KEPT_VARIABLES = frozenset(
         "GIT_SSL_NO_VERIFY",
     }
 )
+# What a person likes to see would stand among what we read.
+PLAIN = ("-c", "log.showSignature=false")
 STOP_GRACE_S = 2.0
 READ_BYTES = 65536
 ERROR_BYTES = 8192
@@ -84,7 +86,7 @@ class Git:
         """
         try:
             process = subprocess.Popen(
-                ["git", *arguments],
+                ["git", *PLAIN, *arguments],
                 cwd=self.folder,
                 env=self.environment | dict(extra or {}),
                 stdin=subprocess.PIPE,
@@ -119,7 +121,7 @@ class Git:
         with tempfile.TemporaryFile() as said:
             try:
                 process = subprocess.Popen(
-                    ["git", *arguments],
+                    ["git", *PLAIN, *arguments],
                     cwd=self.folder,
                     env=self.environment,
                     stdin=subprocess.DEVNULL,

@@ -123,6 +123,8 @@ class Publisher:
         said = self.git.run("show", "-s", f"--format={'%x00'.join(_WORDS.values())}%x00%B", commit)
         *author, message = said.out.split("\0", len(_WORDS))
         sign = self.git.run("config", "--type=bool", "--get", "commit.gpgsign").out.strip() == "true"
+        # An approval is signed whatever the configuration says, and nothing without its signature.
+        sign = sign or "\ngpgsig" in self.git.run("cat-file", "commit", commit).out.partition("\n\n")[0]
         made = self.git.run(
             "commit-tree",
             *(("-S",) if sign else ()),

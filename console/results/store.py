@@ -89,7 +89,8 @@ def record_of(history: History, row: Row) -> Record:
 
 def sightings(history: History, target: str) -> Iterator[Seen]:
     """The records that saw the target's command line, newest first."""
-    for row in history.rows(target):
+    # As the runs ended: a record may be committed, or put on top of others, long after a later one.
+    for row in sorted(history.rows(target), key=lambda row: -row.ended):
         try:
             document = raw_record(history, row)
         except StateError:
@@ -112,7 +113,11 @@ def settings_of(document: Mapping[str, Any]) -> dict[str, str]:
             return before or after
         case "verified" | "verified-incomplete" | "applied-unverified" if before and not after:
             # It was not looked at again: what was made stands all the same.
-            made = [one for one in document.get("settings", ()) if isinstance(one, Mapping) and one.get("made")]
+            listed = document.get("settings")
+            made = [
+                one for one in (listed if isinstance(listed, list) else ())
+                if isinstance(one, Mapping) and one.get("made") and "setting" in one
+            ]  # fmt: skip
             changed = before | {str(one["setting"]): one.get("after") for one in made}
             return {name: str(value) for name, value in changed.items() if value is not None}
     return after or before
@@ -121,7 +126,8 @@ def settings_of(document: Mapping[str, Any]) -> dict[str, str]:
 def _settings(document: Mapping[str, Any], when: str) -> dict[str, str]:
     stack = document.get(f"stack_{when}")
     if isinstance(stack, Mapping):
-        return {str(key): str(value) for key, value in (stack.get("settings") or {}).items()}
+        found = stack.get("settings")
+        return {str(key): str(value) for key, value in found.items()} if isinstance(found, Mapping) else {}
     facts = document.get(f"facts_{when}")
     if f"stack_{when}" in document or not isinstance(facts, Mapping) or not facts:
         return {}

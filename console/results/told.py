@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from console.errors import StateError
 from console.results.figures import figure, main_figures
@@ -16,6 +16,7 @@ if TYPE_CHECKING:  # reading a history needs no pydantic, and is as quick as git
     from console.schema.events import FindingMade
     from console.schema.record import ObservedSetting
 
+T = TypeVar("T")
 _NUMBER = re.compile(r"([+-]?\d+(?:\.\d+)?)([A-Za-z%][A-Za-z0-9/%_.*^-]*)?")
 _UNIT = re.compile(r"[A-Za-z%][A-Za-z0-9/%_.*^-]*")
 _INTERVAL = re.compile(r"\[([^,\]]+),([^,\]]+)\]")
@@ -231,7 +232,7 @@ class Told:
     @property
     def changed(self) -> tuple[ChangeTold, ...]:
         """The settings among its changes."""
-        return tuple(change for change in map(read_change, self.changes) if change is not None)
+        return tuple(_readable(read_change, self.changes))
 
 
 STACK = ("Engine", "Model", "Precision", "Parallelism", "Speculation", "Scheduler", "Hardware", "Router")
@@ -256,7 +257,7 @@ def read_trailers(pairs_: Iterable[tuple[str, str]]) -> Told:
         parent=one("parent"),
         unit=one("unit"),
         changes=tuple(values.get("change", ())),
-        observed=tuple(told for told in map(read_observed, values.get("observed", ())) if told is not None),
+        observed=tuple(_readable(read_observed, values.get("observed", ()))),
         settings=tuple(_settings(values.get("setting", ()))),
         finished=one("finished"),
         outage_s=one("outage").removesuffix("s"),
@@ -273,6 +274,13 @@ def read_trailers(pairs_: Iterable[tuple[str, str]]) -> Told:
     )
 
 
+def _readable(read: Callable[[str], T | None], lines: Iterable[str]) -> Iterator[T]:
+    for line in lines:
+        with suppress(StateError):
+            if (told := read(line)) is not None:
+                yield told
+
+
 def _findings(lines: Iterable[str]) -> Iterator[FindingTold]:
     for line in lines:
         with suppress(StateError):
@@ -282,5 +290,6 @@ def _findings(lines: Iterable[str]) -> Iterator[FindingTold]:
 def _settings(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
     for line in lines:
         words = split(line)
-        if len(words) == 2:
-            yield unname(words[0]), words[1]
+        with suppress(StateError):
+            if len(words) == 2:
+                yield unname(words[0]), words[1]

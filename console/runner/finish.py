@@ -6,6 +6,7 @@ import asyncio
 
 from console.results.repository import Repository
 from console.runner import advice
+from console.runner.guard import Guard
 from console.runner.keep import keep, said
 from console.runner.ledger import settle
 from console.runner.target_run import TargetRun
@@ -72,6 +73,12 @@ def settles(run: TargetRun) -> tuple[Outcome, ...]:
     return (Outcome.VERIFIED, Outcome.NO_CHANGE) if again else (Outcome.VERIFIED,)
 
 
+def _calls_off(guard: Guard, run: TargetRun, outcome: Outcome) -> bool:
+    """Whether this end makes a guard needless; one of an earlier run stands until that is proven or undone."""
+    proven = (*settles(run), Outcome.VERIFIED_INCOMPLETE, Outcome.ROLLED_BACK)
+    return guard.entry_run == run.context.run or outcome in proven
+
+
 async def _settle_earlier(run: TargetRun, outcome: Outcome) -> None:
     """What was open on the host before is settled by a run that is proven; what this run undid is rolled back."""
     if run.facts is None or run.lock is None or outcome not in settles(run):
@@ -91,7 +98,7 @@ async def _free_host(run: TargetRun, outcome: Outcome) -> None:
             await asyncio.wait(run.logging, timeout=2.0)
         if run.ledger is not None and outcome in LEDGER_STATES and run.lock is not None:
             await run.lock.retake()
-            if run.guard is not None:
+            if run.guard is not None and _calls_off(run.guard, run, outcome):
                 await run.guard.disarm()
             await run.ledger.close(LEDGER_STATES[outcome])
             await _settle_earlier(run, outcome)

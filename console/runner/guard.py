@@ -66,6 +66,7 @@ class Guard:
             "unit": target.service.unit,
             "run": self.entry_run,
             "port": target.service.port,
+            "url": target.service.url.rstrip("/"),
             "runtime": target.host.runtime_folder,
             "allowed": int(self.plan.load_allowed_s),
             "judge": self.plan.guard_if,
@@ -115,8 +116,8 @@ class Guard:
         """The run ends and the guard stays: say when it looks."""
         self.stop_pushing()
         if self.armed:
-            seconds = self.plan.guard_s or 0.0
-            self._say("left armed", message=f"the host looks in at most {seconds:g} s: serving is left, else put back")
+            when = f"in at most {self.plan.guard_s:g} s" if self.plan.guard_s else "when its time is over"
+            self._say("left armed", message=f"the host looks {when}: serving is left, else put back")
 
     def _say(self, state: str, *, message: str) -> None:
         self.context.emit(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from console.changes import kinds
 from console.engines.registry import engine_named
@@ -11,10 +12,11 @@ from console.remote.ledger import read_ledger
 from console.remote.session import Reader
 from console.runner import again
 from console.runs.target_state import ChangeState
-from console.schema.change import FileChange
+from console.schema.change import CommandChange, FileChange
 from console.schema.events import ChangeUndone, Event, GuardChanged, UndoFinished, UndoStarted
 from console.schema.facts import Facts
 from console.schema.plan import Plan
+from console.untrusted import one_line
 
 
 async def told(
@@ -32,10 +34,18 @@ async def told(
     emit(UndoStarted(target=target, reason="the guard on the host put it back"))
     left = []
     for change in changes.values():
+        if isinstance(change.change, CommandChange):
+            if change.state != "undone":
+                what = one_line(change.change.command, 80)
+                left.append(f"what {what!r} did is still there: a guard runs no commands")
+            continue
         if not isinstance(change.change, FileChange):
+            if change.state in ("intended", "undoing"):
+                # Whether it happened or not, the guard restarted the unit after it.
+                emit(ChangeUndone(**of(change, target), how="guard"))
             continue
         if await kinds.look(change.change, reader) == "before":
-            emit(ChangeUndone(target=target, change=change.change, step=change.step, kind="file", how="guard"))
+            emit(ChangeUndone(**of(change, target), how="guard"))
         else:
             left.append(f"{change.change.path} is not as it was before the run")
     facts = await collect(reader, engine_named(plan.target.service.engine))
@@ -43,6 +53,10 @@ async def told(
     message = problem or "the guard on the host put it back, and the old state serves"
     emit(UndoFinished(target=target, proven=not problem, message=message))
     return f"{target}: {message}"
+
+
+def of(change: ChangeState, target: str) -> dict[str, Any]:
+    return {"target": target, "change": change.change, "step": change.step, "kind": change.change.kind}
 
 
 def not_proven(plan: Plan, facts: Facts) -> str:

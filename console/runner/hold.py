@@ -170,10 +170,11 @@ def not_as_left(run: TargetRun, now: Facts) -> ConsoleError | None:
         )
     if any(isinstance(change, CommandChange) for change in run.sent):
         return None  # a command of the runbook may have written any of these files
+    # What was made stays made; only of what was under way both are ours. The old bytes again are somebody's put-back.
+    newest = {change.real_path: change for change in run.sent if isinstance(change, FileChange)}
     ours = {
-        change.real_path: frozenset({change.sha256_before, change.sha256_after})
-        for change in run.planned().changes
-        if isinstance(change, FileChange)
+        path: frozenset({change.sha256_after} | (set() if change in run.made else {change.sha256_before}))
+        for path, change in newest.items()
     }
     differ = differing(before, now, ours)
     if not differ:

@@ -27,7 +27,14 @@ async def resume_plan(earlier: Earlier, facts: Facts, reader: Reader, engine: En
     problems = host_preflight.refusals(facts)
     if problems:
         raise RefusedError("; ".join(problems), where=plan.target.name, hint="mend this on the host first")
-    seen = await again.seen_files(plan, reader, earlier.root or earlier.run)
+    root = earlier.root or earlier.run
+    if any(entry.run == root and entry.state == "guard" for entry in facts.ledger):
+        raise RefusedError(
+            f"the guard on the host has put run {root} back",
+            where=plan.target.name,
+            hint=f"console rollback {root} proves and closes it; to try again, run the runbook anew",
+        )
+    seen = await again.seen_files(plan, reader, root)
     edits_left = any(state == "before" for state in seen.values())
     reload_left = edits_left or facts.unit.need_daemon_reload
     runs = again.runs_new(plan, facts, engine) if plan.settings else None

@@ -17,6 +17,7 @@ from console.errors import (
     LockHeldError,
     RefusedError,
     RestartedByOthersError,
+    StepFailedError,
     SudoError,
     UnreachableError,
 )
@@ -132,6 +133,10 @@ class TargetRun:
                 if await self._after_abort(step) == "wait":
                     self.stop.keep_on()
                     self.step_aborted = False
+                    if any(isinstance(change, CommandChange) and change.id in step.changes for change in self.made):
+                        stopped = StepFailedError("the command was stopped half-way, and is not run a second time")
+                        await self._after_failure(step, stopped)
+                        return
                     continue
                 return
             except ConsoleError as error:

@@ -14,7 +14,7 @@ from console.errors import SettingElsewhereError
 from console.settings.flags import Sought, occurrences
 from console.settings.launch import Launch, read_launch
 from console.settings.shell_words import Script
-from console.settings.text import Origin, Text, Token, plain
+from console.settings.text import Origin, Text, Token, plain, unknown
 from console.settings.unit_words import tokens_of
 from console.units.commands import Command
 from console.units.effective import EffectiveUnit
@@ -95,7 +95,8 @@ def _descend(
     token = tokens[launch.place]
     where = unit.where(token.path, token.start)
     if launch.kind == "shell-string":
-        return _shell(unit, tokens, launch, token.value, "a shell's command line", where, engine, what, form, paths)
+        name = "a shell's command line"
+        return _shell(unit, tokens, launch, token.value, name, where, engine, what, form, paths, exports)
     path = absolute(unit, token.text)
     if path not in unit.files or contained:
         inside = " inside a container" if contained else ""
@@ -105,7 +106,9 @@ def _descend(
         )
     content = unit.files[path]
     source = plain(content, path, ((index, index + 1) for index in range(len(content))))
-    return _shell(unit, tokens, launch, source, f"the script {path}", path, engine, what, "wrapper", (*paths, path))
+    return _shell(
+        unit, tokens, launch, source, f"the script {path}", path, engine, what, "wrapper", (*paths, path), exports
+    )
 
 
 def _shell(
@@ -119,6 +122,7 @@ def _shell(
     what: Sought | None,
     form: Form,
     paths: tuple[str, ...],
+    outer: tuple[tuple[str, Text], ...] = (),
 ) -> CommandLine:
     """The one command of a shell text that starts the engine."""
     try:
@@ -132,7 +136,7 @@ def _shell(
     inner: Form = "wrapper" if form == "wrapper" else "shell-string"
     index = _starting(script, engine, what, where)
     words = _without_exec(script.words(index))
-    exports = tuple(_exports(script, commands, index))
+    exports = (*outer, *_exports(script, commands, index))
     return _descend(unit, words, engine, what, inner, paths, exports, in_container=launch.contained)
 
 
@@ -195,12 +199,22 @@ def _runs_another(script: Script) -> str:
 def _exports(script: Script, commands: Sequence[ShellCommand], index: int) -> list[tuple[str, Text]]:
     """What the shell gives the engine beside its environment: `export A=1` before, `A=1` in front of the command."""
     found: list[tuple[str, Text]] = []
+    if script.reads_others:
+        found.append(("", unknown(f"what {script.reads_others} may set", script.reads_others)))
     for at, command in enumerate(commands[: index + 1]):
-        if command.name not in ("export", "declare") and at != index:
-            continue
+        where = script.where(command.start)
+        if command.name == "unset":
+            found += [(word.text, unknown("unset by the script", where)) for word in command.words[1:]]
+        if command.name in ("readonly", "local", "typeset", "read"):
+            found += [(word.text.partition("=")[0], unknown("set by the script", where)) for word in command.words[1:]]
+        if at != index and command.words and command.name not in ("export", "declare", "readonly"):
+            continue  # for that command alone
         for each in command.assignments:
             value = each.value.parts if each.value is not None else ()
-            if command.depth or len(value) != 1 or value[0].kind != "text":
+            exported = at == index or command.name in ("export", "declare")
+            sometimes = command.depth if at == index else script.sometimes(at)
+            if not exported or sometimes or len(value) != 1 or value[0].kind != "text":
+                found.append((each.name, unknown(f"${each.name}, which the script sets", where)))
                 continue
             part = value[0]
             origins = tuple(script.source.origins[start] for start, _ in part.spans)

@@ -9,10 +9,11 @@ from typing import Literal
 from console.engines.base import Engine
 from console.errors import RefusedError, SettingNotFoundError, UnexpectedValueError
 from console.schema.splice import Splice, apply
+from console.settings.elsewhere import refuse_file
 from console.settings.flags import Sought, sought
 from console.settings.locate import locate
 from console.settings.proof import changes_only
-from console.settings.sanity import check_not_secret, check_sense, check_value
+from console.settings.sanity import check_form, check_not_secret, check_sense, check_value
 from console.settings.sites import Absent, Form, Found, reloads
 from console.settings.text import Origin
 from console.settings.variables import definition
@@ -128,6 +129,7 @@ def _replaced(unit: EffectiveUnit, engine: Engine, what: Sought, place: Found, a
     else:  # an empty variable as a whole word leaves no word at all
         argv_after.append(place.joined + after)
     content = unit.content(place.path)
+    check_form(what.name, after, place.form)
     for span in place.spans:
         splice = Splice(start=span.start, old=content[span.start : span.end], new=after.encode())
         if changes_only(unit, place.path, (splice,), place.reading, tuple(argv_after)):
@@ -181,6 +183,7 @@ def _added(unit: EffectiveUnit, what: Sought, place: Absent, words: list[str], a
     if len(words) == 2 and place.joins:
         words = ["=".join(words)]
     content = unit.content(place.path)
+    check_form(what.name, after, place.form)
     new = _separator(unit, place, place.anchor)
     splice = Splice(start=place.anchor.end, old=b"", new=new + " ".join(words).encode())
     argv = place.reading(unit)
@@ -224,6 +227,7 @@ def _variable_added(unit: EffectiveUnit, what: Sought, place: Absent, after: str
     name = place.variable
     lines = unit.assignments("Service", "Environment")
     source = unit.source(lines[-1].path) if lines else unit.sources[0]
+    refuse_file(unit, source.path)
     text = source.text
     if lines:
         last = text.lines[lines[-1].statement.last_line - 1]

@@ -161,16 +161,27 @@ def _in_environment(
 ) -> Found | None:
     """The setting as a variable of the engine's own, where no flag gives it."""
     for name in what.environment:
-        for index, token in enumerate(line.tokens):
-            if index < line.first and token.text.startswith(f"{name}=") and token.value.doubt is None:
+        before = [token for token in line.tokens[: line.first] if token.text.startswith(f"{name}=")]
+        if len(before) > 1:
+            raise SettingElsewhereError(f"{name} is given {len(before)} times", where=line.path)
+        for token in before:
+            if token.value.doubt is None:
                 return _variable(unit, command, engine, what, name, token.value[len(name) + 1 :], line)
         given = [text for exported, text in line.exports if exported == name]
         if len(given) > 1:
             raise SettingElsewhereError(f"{name} is set {len(given)} times", where=line.path)
         if given:
             return _variable(unit, command, engine, what, name, given[0], line)
+        clouded = next((text.doubt for exported, text in line.exports if not exported and text.doubt), None)
+        if clouded is not None:
+            raise SettingElsewhereError(f"{name} may be {clouded.reason}", where=clouded.where)
         if line.in_container:
             continue
+        words = line.texts[: line.first]
+        if "env" in (word.rpartition("/")[2] for word in words) and {"-i", "-u", "-", "--ignore-environment"} & {
+            *words
+        }:
+            raise SettingElsewhereError("env takes variables away before the engine starts", where=line.path)
         found = definition(unit, name)
         if found.unread:
             raise SettingElsewhereError(f"{what.name} may be set by {name} in {found.place}", where=found.where)

@@ -9,9 +9,11 @@ from console.engines.base import Engine
 from console.engines.recognise import engine_of, engine_of_image
 from console.errors import SettingElsewhereError
 from console.settings.command_line import CommandLine, absolute
+from console.settings.elsewhere import refuse_file
 from console.settings.flags import Occurrence, Sought, occurrences
 from console.settings.sites import Absent, Form, Found, Reading
 from console.settings.text import Origin
+from console.settings.variables import definition
 from console.units.commands import Command
 from console.units.effective import EffectiveUnit, UnitSource
 from console.units.option_files import OptionsError, Words, read_compose, read_ini, read_yaml
@@ -73,6 +75,7 @@ def _in_file(unit: EffectiveUnit, path: str, option: str, engine: Engine, what: 
             "a guess",
             where=places,
         )
+    refuse_file(unit, path)
     each = found[0]
     if "$" in each.value or not each.value:
         raise SettingElsewhereError(f"the value of {each.key} is no plain word", where=f"{path}:{each.line}")
@@ -104,6 +107,7 @@ def in_compose(unit: EffectiveUnit, command: Command, line: CommandLine, engine:
             + (f": {path}, which was not read" if path else ", and more than one may be meant"),
             where=path or where,
         )
+    _refuse_merged(unit, path, line)
     services = _services(unit, path, engine, what)
     if len(services) != 1:
         names = ", ".join(each.service for each in services) or "no service"
@@ -130,6 +134,18 @@ def in_compose(unit: EffectiveUnit, command: Command, line: CommandLine, engine:
         )
 
     return _literal("compose", unit, path, octets, spans, last, what, read)
+
+
+def _refuse_merged(unit: EffectiveUnit, path: str, line: CommandLine) -> None:
+    """Raises where compose reads other files, too, or others instead."""
+    if any(text in ("-f", "--file") or text.startswith("--file=") for text in line.texts):
+        return
+    if definition(unit, "COMPOSE_FILE").where or definition(unit, "COMPOSE_FILE").unread:
+        raise SettingElsewhereError("COMPOSE_FILE names the files that compose reads", where=path)
+    stem = path.rpartition(".")[0]
+    other = next((each for each in (f"{stem}.override.yaml", f"{stem}.override.yml") if each in unit.files), None)
+    if other is not None:
+        raise SettingElsewhereError(f"{other} is read with {path} and wins", where=other)
 
 
 def _services(unit: EffectiveUnit, path: str, engine: Engine, what: Sought) -> list[Words]:

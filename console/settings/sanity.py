@@ -58,3 +58,15 @@ def check_not_secret(name: str) -> None:
             f"{name} takes a secret, and ExecStart is readable by everybody on the host",
             hint="put it into an EnvironmentFile= that only root can read, or a credential (LoadCredential=)",
         )
+
+
+_SHELL_READS = re.compile(r"[*?\[\]{}~`!;&|<>()#]")
+_YAML_READS = re.compile(r"(?i)\A(~|null|y|yes|n|no|on|off|[-?:=]|<<|[-+]?\.(inf|nan)|[-+.\d][\d_.]*e[-+]?\d+|.*:)\Z")
+
+
+def check_form(name: str, value: str, form: str) -> None:
+    """Raises RefusedError for a value that the shell or YAML would take for something else than its characters."""
+    if form in ("wrapper", "shell-string") and (found := _SHELL_READS.search(value)):
+        raise RefusedError(f"{name}: the value {one_line(value, 60)!r} holds a {found[0]}, which a shell reads")
+    if form in ("options", "compose") and _YAML_READS.match(value):
+        raise RefusedError(f"{name}: the value {one_line(value, 60)!r} is no plain word in YAML")

@@ -6,18 +6,22 @@ other file; or where it assigns it never and the unit's environment has it. Ever
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from console.settings.text import Origin, Text, Token, unknown
+from console.settings.text import Doubt, Origin, Text, Token, unknown
 from console.settings.variables import definition
 from console.units.effective import EffectiveUnit
 from console.units.shell import Assignment, Part, ShellCommand, ShellWord
 
 # Commands after which a variable may be anything.
 _READS_OTHERS = frozenset({"source", ".", "eval"})
-_SETS_NAMED = frozenset({"read", "getopts", "mapfile", "readarray", "unset", "printf", "let", "local", "declare"})
+_SETS_NAMED = frozenset(
+    {"read", "getopts", "mapfile", "readarray", "unset", "printf", "let", "local", "typeset", "declare", "readonly"}
+)
+_ASSIGNING = frozenset({"", "export", "declare", "readonly"})  # the assignments of others are for that command alone
 
 
 @dataclass
@@ -82,6 +86,8 @@ class Script:
             # The bytes of a shell string may come out of a variable that systemd has put in.
             return [Text(part.octets, tuple(self.source.origins[start] for start, _ in part.spans))]
         if part.kind == "arguments":
+            if any(each.name == "shift" or _sets_arguments(each) for each in self.commands[:index]):
+                return [unknown("the arguments, which the script changes", self.where(self.commands[index].start))]
             return [token.value for token in self.arguments] or None
         if part.kind == "array":
             return self._array(part.name, index) or None
@@ -100,14 +106,20 @@ class Script:
     def _array(self, name: str, index: int) -> list[Text]:
         found = self.assigned(name)
         base = [(at, each) for at, each in found if each.is_array and not each.appends]
-        if len(base) != 1 or self.commands[base[0][0]].depth or base[0][0] >= index or self._set_otherwise(name):
+        if len(base) != 1 or self.sometimes(base[0][0]) or base[0][0] >= index or self._set_otherwise(name):
             return [
                 unknown(f"the array {name}, which is put together elsewhere", self.where(self.commands[index].start))
             ]
         texts: list[Text] = []
         for at, each in found:
             for item in each.items:
-                texts += [token.value for token in self._expand(item, at)]
+                given = [token.value for token in self._expand(item, at)]
+                if self.sometimes(at):
+                    reason = Doubt(
+                        f"what the array {name} is given only sometimes", self.where(self.commands[at].start)
+                    )
+                    given = [Text(text.octets, (reason,) * len(text.octets)) for text in given]
+                texts += given
         return texts
 
     def value(self, part: Part, index: int) -> Text:
@@ -123,7 +135,7 @@ class Script:
         if len(found) > 1:
             return unknown(f"${part.name}, which the script sets {len(found)} times", where)
         at, assignment = found[0]
-        if self.commands[at].depth or at >= index or assignment.value is None or assignment.appends:
+        if self.sometimes(at) or at >= index or assignment.value is None or assignment.appends:
             return unknown(f"${part.name}, which the script sets only sometimes", where)
         if self.reads_others and any(command.name in _READS_OTHERS for command in self.commands[at + 1 : index]):
             return unknown(f"${part.name}, which {self.reads_others} may set", self.reads_others)
@@ -166,9 +178,31 @@ class Script:
         reason = f"${{{part.name}:-{shown}}}, a default of the script for a variable that nothing sets"
         return unknown(reason, where, default_of=part.name)
 
+    def sometimes(self, at: int) -> bool:
+        """Whether command `at` may not run in this shell, or assigns for another command only."""
+        command, before = self.commands[at], self.commands[at - 1].after if at else ""
+        return bool(
+            command.depth
+            or before in ("&&", "||", "|", "|&")
+            or command.after in ("|", "|&", "&")
+            or command.name not in _ASSIGNING
+            or (command.words and not command.name)
+        )
+
     def _set_otherwise(self, name: str) -> bool:
-        """Whether a command such as `read` names the variable."""
+        """Whether a command such as `read` or `local` names the variable, or gives one item of an array."""
+        named = re.compile(rf"{re.escape(name)}(\Z|\[|[-+*/%&|^<>]*=|\+\+|--)")
         return any(
-            command.name in _SETS_NAMED and any(word.text == name for word in command.words[1:])
+            (command.name in _SETS_NAMED and any(named.match(word.text) for word in command.words[1:]))
+            or (command.words and command.words[0].text.startswith(f"{name}["))
             for command in self.commands
         )
+
+
+def _sets_arguments(command: ShellCommand) -> bool:
+    """`set -- …`, `set a b`; not `set -euo pipefail`."""
+    words = [word.text for word in command.words[1:]]
+    return command.name == "set" and any(
+        word == "--" or (not word.startswith(("-", "+")) and not words[i - 1].endswith("o"))
+        for i, word in enumerate(words)
+    )

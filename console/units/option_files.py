@@ -167,7 +167,10 @@ def _command(
         if value[-1:] != value[:1] or value.count(value[:1]) != 2 or b"\\" in value:
             raise OptionsError("a quoted command with quotes in it")
         return _split(value[1:-1], at + 1), index
-    return _split(value, at), index
+    following = lines[index][2] if index < len(lines) else b""
+    if following.strip() and len(following) - len(following.lstrip(b" ")) > indent:
+        raise OptionsError("a command over several lines")
+    return _split(re.split(rb"[ \t]#", value)[0], at), index
 
 
 def _is_item(line: bytes, indent: int) -> bool:
@@ -181,7 +184,7 @@ def _split(line: bytes, start: int) -> list[tuple[bytes, tuple[Span, ...]]]:
         group = 1 if match[1] is not None else 2 if match[2] is not None else 0
         octets, begin = match[group], start + match.start(group)
         if group == 0 and re.search(rb"[\"'\\]", octets):
-            octets = octets.replace(b"\\", b"\0")  # a word only a shell could read
+            octets = re.sub(rb"[\"'\\]", b"\0", octets)  # a word only a shell could read
         found.append((octets, tuple((begin + i, begin + i + 1) for i in range(len(octets)))))
     return found
 

@@ -146,7 +146,12 @@ class _Reader:
 
     def _operator(self) -> None:
         if self._peek(2) == b"((" and not self.words:
+            begun = self.position
             self._skip_to(b"))")
+            for name in dict.fromkeys(_NAME.findall(self.data, begun, self.position)):  # any may be assigned
+                opaque = ShellWord((Part("opaque"),), *self._span(begun))
+                one = Assignment(name.decode(), opaque)
+                self.found.append(ShellCommand((one,), (), len(self.stack), self._span(begun)[0], ";"))
             return
         three = self._peek(3)
         for operator in (b";;&", b";;", b";&", b"&&", b"||", b"|&", b";", b"&", b"|", b"(", b")"):

@@ -20,7 +20,7 @@ def change(**more: Any) -> CommandChange:
 
 
 def ran(remote: FakeRemote) -> tuple[str, str]:
-    ((script, (encoded, sudo)),) = remote.told
+    ((script, (encoded, sudo, _scope)),) = remote.told
     assert script == "act_command.sh"
     return base64.b64decode(encoded).decode(), sudo
 

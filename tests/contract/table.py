@@ -206,7 +206,17 @@ def guard_rows() -> tuple[Row, ...]:
         Row("a timer that is not loaded", load, out=r"LoadState=(loaded|not-found)\n", real_only=NO_GUARD),
         Row(
             "a command in a scope",
-            ("systemd-run", "--scope", "--quiet", "--collect", "--unit=contract-scope", "--", "echo", "ran"),
+            (
+                "systemd-run",
+                "--scope",
+                "--quiet",
+                "--collect",
+                "--description=of the contract",
+                "--unit=contract-scope",
+                "--",
+                "echo",
+                "ran",
+            ),
             out="ran\n",
         ),
         Row(

@@ -10,7 +10,8 @@ if ! command -v systemd-run >/dev/null 2>&1; then scope=; fi
 if [ -z "$2" ] || [ "$console_uid" = 0 ]; then section began; fi
 section stdout
 if [ -n "$scope" ] && { [ -n "$2" ] || [ "$console_uid" = 0 ]; }; then
-  root systemd-run --scope --quiet --collect "--unit=$scope" -- sh -c "$command"
+  # A description of its own: systemd would take the command line, which everybody may read and the journal keeps.
+  root systemd-run --scope --quiet --collect "--description=a command of a run of console" "--unit=$scope" -- sh -c "$command"
 elif [ -n "$2" ]; then
   root sh -c "$command"
 else

@@ -8,12 +8,13 @@ LC_ALL=C
 PATH=/usr/local/sbin:/usr/sbin:/usr/local/bin:/usr/bin:/sbin:/bin
 export LC_ALL PATH
 here=$(cd -- "$(dirname -- "$0")" && pwd)
-unit='' run='' port='' runtime='' allowed='' judge='' name=''
+unit='' run='' port='' url='' runtime='' allowed='' judge='' name=''
 while IFS='=' read -r key value; do
   case $key in
     unit) unit=$value ;;
     run) run=$value ;;
     port) port=$value ;;
+    url) url=$value ;;
     runtime) runtime=$value ;;
     allowed) allowed=$value ;;
     judge) judge=$value ;;
@@ -69,7 +70,7 @@ serving() {
   [ "$own" = yes ] || return 1
   if command -v curl >/dev/null 2>&1; then
     # A key may be wanted: then it is up all the same.
-    case $(curl -s -o /dev/null -w '%{http_code}' --max-time 10 "http://127.0.0.1:$port/v1/models") in
+    case $(curl -k -s -o /dev/null -w '%{http_code}' --max-time 10 -- "${url:-http://127.0.0.1:$port}/v1/models") in
       200 | 401 | 403) return 0 ;;
     esac
     return 1

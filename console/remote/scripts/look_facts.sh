@@ -153,6 +153,9 @@ while IFS= read -r line; do
     for name in compose.yaml compose.yml docker-compose.yml docker-compose.yaml; do
       if [ -e "$working_folder/$name" ]; then
         describe_once options "$working_folder/$name"
+        for more in "$working_folder/${name%.*}.override.yaml" "$working_folder/${name%.*}.override.yml"; do
+          [ ! -e "$more" ] || describe_once options "$more"
+        done
         break
       fi
     done

@@ -56,7 +56,8 @@ describe_lock() {
 # that it waits for, in seconds. It starts a new child for each line, so the child's age says so. /proc/locks names the
 # flock(1) that took the lock and is gone; who holds it has the file open.
 lock_holders() {
-  holder_file=$(readlink -f -- "$1") || return 0
+  # A pattern for find: a unit's name may hold backslashes.
+  holder_file=$(readlink -f -- "$1" | sed 's/[][*?\\]/\\&/g')
   holder_clock=$(cut -d ' ' -f 1 /proc/uptime)
   holder_ticks=$(getconf CLK_TCK 2>/dev/null || echo 100)
   root find /proc/[0-9]*/fd -maxdepth 1 -name 9 -lname "$holder_file" 2>/dev/null | cut -d / -f 3 | while read -r holder_pid; do

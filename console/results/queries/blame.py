@@ -56,7 +56,7 @@ def blame(history: History, target: str, setting: str = "") -> Blamed:
         values = {setting: values.get(setting)}
     found: dict[str, Blame] = {}
     # Once every value has its origin, nothing older can say more.
-    for row in history.rows(target):
+    for row in sorted(history.rows(target), key=lambda row: -row.ended):
         for name, one in _origins(row):
             if name in values or not setting:
                 found.setdefault(name, _against(one, values.get(name), name in values))

@@ -1,0 +1,3 @@
+#!/bin/bash
+(( CTX = CTX / 2 ))
+exec /opt/sglang/venv/bin/python3 -m sglang.launch_server --model-path /srv/models/m --context-length $CTX

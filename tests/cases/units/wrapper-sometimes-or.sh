@@ -1,0 +1,3 @@
+#!/bin/bash
+[ -n "$CTX" ] || CTX=32768
+exec /opt/sglang/venv/bin/python3 -m sglang.launch_server --model-path /srv/models/m --context-length "$CTX"
