@@ -2,7 +2,7 @@
 # make matrix  every interruption at every moment of the main job, on real hosts (root, most of an hour)
 # make test    everything that is checked; REAL_HOSTS=required: a missing real host is a failure, not a skip
 PYTHON ?= python3
-WORKERS ?= 2
+WORKERS ?= 3
 TESTS ?= tests
 VENV := .venv
 IN := $(VENV)/bin

@@ -65,6 +65,7 @@ class Host:
         run(["mount", "-t", "overlay", "-o", options, "console-test", str(self.root)])
         self._furnish()
         self._switch_on()
+        self.used = False
 
     def _furnish(self) -> None:
         """What makes it this host and no other, before systemd looks."""
@@ -109,7 +110,6 @@ class Host:
             log = (self.folder / "console.log").read_text(errors="replace")
             raise RuntimeError(f"{self.name} did not come up in {patience_s} s:\n{log[-2000:]}")
         self.run("systemctl", "is-system-running", "--wait", check=False)
-        self.used = False
 
     def _died(self) -> bool:
         return self.supervisor is None or self.supervisor.poll() is not None
@@ -147,7 +147,6 @@ class Host:
             self.supervisor.wait(timeout=30)
         self._switch_on()
         self.wait_up()
-        self.used = True
 
     def boot_id(self) -> str:
         return text(self.run("cat", "/proc/sys/kernel/random/boot_id", check=False).stdout).strip()

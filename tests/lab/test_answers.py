@@ -32,7 +32,7 @@ def answers(tmp_path: Path) -> Answers:
         ["journalctl", "--output=short", "A=b"],
         ["journalctl", "--dmesg", "--output=json"],
         ["nvidia-smi"],
-        ["nvidia-smi", "--query-gpu=index,power.draw", "--format=csv,noheader,nounits"],
+        ["nvidia-smi", "--query-gpu=index,vbios_version", "--format=csv,noheader,nounits"],
         ["systemd-run", "--on-active=5", "true"],
         ["systemd-analyze", "blame"],
         ["reboot"],

@@ -13,6 +13,7 @@ from tests.real.desk import EXTEND_CONTEXT, Desk, Done
 from tests.real.held import held
 from tests.real.ready import QUICK_LOAD_S
 from tests.real.state_of import LEDGER, UNIT_FILE, everywhere, lock_is_free, snapshot, starts
+from tests.runbooks import without_step
 
 pytestmark = pytest.mark.real_host
 
@@ -64,7 +65,7 @@ def test_sessions_killed_before_the_first_change(host: Host, desk: Desk) -> None
 def test_sessions_killed_while_the_old_state_comes_back(host: Host, desk: Desk) -> None:
     install_engine(host, unit_text(flags={"--mem-fraction-static": 0.85}), load_s=QUICK_LOAD_S)
     before, first = host.read_bytes(UNIT_FILE), starts(host)
-    going = desk.start("run", EXTEND_CONTEXT)
+    going = desk.start("run", desk.runbook(without_step("capacity.check")))
     going.wait_for(lambda event: event["type"] == "undo.started")
     assert host.kill_sessions() >= 1
     going.wait_for(lambda event: event["type"] == "change.undone" and event["kind"] == "restart")

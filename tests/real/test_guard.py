@@ -136,7 +136,6 @@ def test_guard_outlives_a_reboot_and_waits_for_the_units_own_start(host: Host, d
     going.stop(signal.SIGKILL)
     killed = going.end()
     host.reboot()
-    host.wait_up()
     set_simulator(host, load_s=QUICK_LOAD_S)
     assert comes_to_serve(host, 32768, PATIENCE_S)
     log = host.read(f"{LEDGER}/{UNIT}/{killed.run_id}/guard.log")

@@ -107,16 +107,3 @@ def test_value_that_is_not_the_expected_one(host: Host, desk: Desk) -> None:
     assert "65536" in done.err
     assert snapshot(host) == before
     assert serving(host) == 65536
-
-
-def test_value_in_an_environment_file_is_named_and_not_edited(host: Host, desk: Desk) -> None:
-    content = unit_text(service=["EnvironmentFile=/etc/k26.env"]).replace(
-        "--context-length 32768", "--context-length ${CONTEXT}"
-    )
-    host.write("/etc/k26.env", "CONTEXT=32768\n")
-    install_engine(host, content, load_s=QUICK_LOAD_S)
-    before = snapshot(host)
-    done = desk.extend()
-    assert done.code == 1, done.err
-    assert "/etc/k26.env" in done.err
-    assert snapshot(host) == before

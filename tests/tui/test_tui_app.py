@@ -36,10 +36,10 @@ CRASHES = """\
 import sys
 from console.__main__ import main
 from console.tui.fleet import FleetScreen
-def action_runs(self):
+def action_handover(self):
     token = "correct-horse-battery"
     raise RuntimeError("a bug")
-FleetScreen.action_runs = action_runs
+FleetScreen.action_handover = action_handover
 sys.argv = ["console", *sys.argv[1:]]
 sys.exit(main())
 """
@@ -166,21 +166,21 @@ def test_q_ends_well(hosts: Path, tmp_path: Path) -> None:
 def test_a_bug_is_told_without_the_values_it_had_in_hand(hosts: Path, tmp_path: Path) -> None:
     with on_terminal(["-c", CRASHES, "--hosts", str(hosts)], tmp_path) as terminal:
         terminal.read_until(b"unreachable")
-        os.write(terminal.descriptor, b"l")
+        os.write(terminal.descriptor, b"H")
         assert terminal.ended() == 1
     after = terminal.output.rpartition(BACK)[2]
     assert b"RuntimeError: a bug" in after
     assert b"the traceback is in" in after
     assert b"correct-horse" not in terminal.output
     kept = (tmp_path / "console" / "crash.txt").read_text()
-    assert "action_runs" in kept
+    assert "action_handover" in kept
     assert "locals" not in kept
 
 
 def test_a_terminal_too_small_is_refused_with_what_to_use_instead(hosts: Path, tmp_path: Path) -> None:
     with on_terminal(["-m", "console", "--hosts", str(hosts)], tmp_path, columns=50, lines=12) as terminal:
         assert terminal.ended() == 2
-    assert b"needs 60x15, this terminal has 50x12" in terminal.output
+    assert b"needs 40x15, this terminal has 50x12" in terminal.output
     assert b"console --help" in terminal.output
     assert b"\x1b[?1049h" not in terminal.output
 
