@@ -170,13 +170,12 @@ def not_as_left(run: TargetRun, now: Facts) -> ConsoleError | None:
         )
     if any(isinstance(change, CommandChange) for change in run.sent):
         return None  # a command of the runbook may have written any of these files
-    # What was made stays made; only of what was under way both are ours. The old bytes again are somebody's put-back.
     newest = {change.real_path: change for change in run.sent if isinstance(change, FileChange)}
-    ours = {
-        path: frozenset({change.sha256_after} | (set() if change in run.made else {change.sha256_before}))
-        for path, change in newest.items()
-    }
-    differ = differing(before, now, ours)
+    ours = {path: frozenset({change.sha256_before, change.sha256_after}) for path, change in newest.items()}
+    # Of what was under way both are ours; what was made stays made. The old bytes again are somebody's put-back.
+    stands = {file.real_path: file.sha256 for file in now.files}
+    back = {path for path, change in newest.items() if change in run.made and stands.get(path) == change.sha256_before}
+    differ = sorted({*differing(before, now, ours), *back})
     if not differ:
         return None
     return StalePlanError(

@@ -60,6 +60,9 @@ async def test_its_own_undo_undoes_it() -> None:
     remote = FakeRemote()
     await command.undo(change(), remote, RUN)
     assert ran(remote) == ("rm '/run/a b'", "")
+    await kinds.make(change(), remote, RUN)
+    (_, (*_, of_undo)), (_, (*_, of_command)) = remote.told
+    assert of_undo != of_command, "what the command left in the background keeps its scope's name"
 
 
 @pytest.mark.parametrize(("undo", "said"), [("", "has no undo"), ("curl -H 'X-Api-Key: ***'", "was masked")])

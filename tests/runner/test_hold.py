@@ -31,6 +31,10 @@ def edited(host: Host) -> None:
     host.files[FRAGMENT] += b"#\n"
 
 
+def put_back(host: Host) -> None:
+    host.files[FRAGMENT] = UNIT.encode()
+
+
 def rebooted(host: Host) -> None:
     host.boot_id = "boot-2"
 
@@ -87,7 +91,7 @@ def lost_then(host: Host, meanwhile: Any) -> Any:
     return lose
 
 
-@pytest.mark.parametrize("meanwhile", [new_dropin, edited, rebooted], ids=lambda act: act.__name__)
+@pytest.mark.parametrize("meanwhile", [new_dropin, edited, put_back, rebooted], ids=lambda act: act.__name__)
 async def test_somebody_who_came_and_went_while_the_lock_was_lost_ends_it(
     tmp_path: Path, looks: Looks, meanwhile: Any
 ) -> None:
