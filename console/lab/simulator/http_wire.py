@@ -68,6 +68,7 @@ class Server:
     def __init__(self, application: Application) -> None:
         self.application = application
         self.busy: set[asyncio.Task[None]] = set()
+        self.answering = 0  # requests whose answer is not wholly sent
 
     async def connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
@@ -98,12 +99,16 @@ class Server:
         body = await read_body(reader, headers)
         parts = urlsplit(target)
         request = HttpRequest(method, parts.path, dict(parse_qsl(parts.query)), headers, body, reader)
-        reply = await self.application(request)
-        peer = writer.get_extra_info("peername") or ("127.0.0.1", 0)
-        said = f"{reply.status} {REASONS.get(reply.status, '')}"
-        log(f'INFO:     {peer[0]}:{peer[1]} - "{method} {target} HTTP/1.1" {said}')
-        keep = version == "HTTP/1.1" and headers.get("connection", "").lower() != "close"
-        await send(writer, reply, keep=keep, head_only=method == "HEAD")
+        self.answering += 1
+        try:
+            reply = await self.application(request)
+            peer = writer.get_extra_info("peername") or ("127.0.0.1", 0)
+            said = f"{reply.status} {REASONS.get(reply.status, '')}"
+            log(f'INFO:     {peer[0]}:{peer[1]} - "{method} {target} HTTP/1.1" {said}')
+            keep = version == "HTTP/1.1" and headers.get("connection", "").lower() != "close"
+            await send(writer, reply, keep=keep, head_only=method == "HEAD")
+        finally:
+            self.answering -= 1
         return keep
 
 

@@ -38,6 +38,7 @@ class Process:
         self.gpus = Gpus(options.gpu_file, max(arguments.tp_size, 1))
         self.engine: Engine | None = None
         self.listener: socket.socket | None = None
+        self.http: Server | None = None
         self.ended = asyncio.Event()
         self.tasks: set[asyncio.Task[None]] = set()
 
@@ -67,8 +68,8 @@ class Process:
 
     async def serve(self, listener: socket.socket) -> None:
         assert self.engine is not None
-        server = Server(Api(self.engine))
-        await asyncio.start_server(server.connection, sock=listener, limit=MAX_HEAD)
+        self.http = Server(Api(self.engine))
+        await asyncio.start_server(self.http.connection, sock=listener, limit=MAX_HEAD)
         self.start(self.engine.scheduler.run())
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
@@ -112,6 +113,11 @@ class Process:
             told = f"Remaining number of requests {len(left)}. Remaining requests remaining_rids={left}."
             log(f"Gracefully exiting... {told}")
             if not left:
+                # The last words of an answer are still on their way when its request is done; nobody waits for ever.
+                for _ in range(200):
+                    if self.http is None or not self.http.answering:
+                        break
+                    await asyncio.sleep(0.01)
                 end_with(-signal.SIGKILL)
             await self.clock.sleep(self.options.drain_poll_s / 2)
 
