@@ -79,7 +79,7 @@ class Bench:
             raise NotMeasuredError(
                 f"the engine does not answer: {reply.error}",
                 where=self.reader.target.name,
-                hint=f"console logs {self.reader.target.name} shows its last words",
+                hint=f"journalctl -u {self.reader.target.service.unit} -n 200 on the host shows its last words",
             )
         if stream and parts.last is not None:
             return Answer(parts.last, reply.duration_s, tuple(parts.seen))

@@ -164,7 +164,7 @@ ACTIONS: tuple[Action, ...] = (
         "console measure decode TARGET",
         off=first(needs_target, needs_write),
     ),
-    Action("journal", ("fleet",), ("l",), "log", "the unit's journal, live", "console logs TARGET -f",
+    Action("journal", ("fleet",), ("l",), "log", "the unit's journal, live", "journalctl -fu UNIT",
            off=needs_target),
     Action(
         "drift", ("fleet",), ("d",), "drift", "disk, loaded, running, serving: what differs", "console facts TARGET",

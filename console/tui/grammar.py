@@ -89,7 +89,7 @@ def completions(
     for verb in sorted(known):
         below = [f"{verb} {word}" for word in BELOW.get(verb, ())] or [verb]
         for text in below:
-            if verb in ("facts", "capacity", "diagnose", "measure", "logs") or text == "history blame":
+            if verb in ("facts", "capacity", "diagnose", "measure") or text == "history blame":
                 said += [text, *(f"{text} {name}" for name in targets)]
             elif verb in ("resume", "rollback", "attach") or text in ("history show", "history report"):
                 said += [f"{text} {name}" for name in runs]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 # What these print is shown on a screen; they change nothing on any host.
-READS = frozenset({"plan", "runs", "facts", "lint", "schema", "history", "handover", "logs", "doctor"})
+READS = frozenset({"plan", "runs", "facts", "lint", "schema", "history", "handover", "doctor"})
 READS_BELOW = {"hosts": frozenset({"list", "discover"})}
 LIMIT = 4 * 1024 * 1024
 

@@ -112,7 +112,7 @@ class TargetScreen(FrameScreen):
     def same_command(self) -> str:
         name = self.target.name
         if self.tab == "Log":
-            return f"console logs {name} -f"
+            return f"journalctl -fu {self.target.service.unit}"
         return f"console history list {name}" if self.tab == "History" else f"console facts {name}"
 
     def whole_text(self) -> str:
