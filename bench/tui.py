@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from console.clock import SystemClock
@@ -24,7 +25,7 @@ from console.schema.events import LogLine
 from console.secrets import Redactor
 from console.tui.app import ConsoleApp
 from console.tui.run import RunScreen
-from console.tui.session import Session
+from console.tui.session import Session, World
 from console.tui.stop import StopScreen
 from tests.tui import made_up
 from tests.tui.conftest import Starts
@@ -82,13 +83,13 @@ def first_row_s(words: list[str], folder: Path) -> float:
 def session(folder: Path, count: int) -> Session:
     fleet = made_up.inventory(hosts=[f"node{number}" for number in range(count)])
     environment = dict(os.environ) | {"XDG_STATE_HOME": str(folder)}
-    return Session(fleet, environment, Redactor(), made_up.FakeLooks(), Starts(), SystemClock())
+    return Session(environment, Redactor(), SystemClock()).know(World(fleet, made_up.FakeLooks(), Starts()))
 
 
 async def keys_with_200(folder: Path) -> tuple[list[float], float]:
     """Milliseconds from a key to the painted screen with 200 targets refreshing, and the CPU share at rest."""
     app = ConsoleApp(session(folder, 200))
-    app.session.preferences = app.session.preferences.model_copy(update={"poll": 2.0})
+    app.session.preferences = replace(app.session.preferences, poll_s=2.0)
     took = []
     async with app.run_test(size=(120, 36)) as pilot:
         await pilot.pause(2.0)
@@ -97,7 +98,7 @@ async def keys_with_200(folder: Path) -> tuple[list[float], float]:
             await pilot.press("j")
             took.append((time.perf_counter() - began) * 1000)
             await asyncio.sleep(0.03)
-        app.session.preferences = app.session.preferences.model_copy(update={"poll": 10.0})
+        app.session.preferences = replace(app.session.preferences, poll_s=10.0)
         busy, began = time.process_time(), time.monotonic()
         await asyncio.sleep(5.0)
         idle = (time.process_time() - busy) / (time.monotonic() - began)

@@ -67,7 +67,7 @@ def tui(folder: Path, output: Output) -> int:
     """The terminal UI on a simulated host with three services; the host ends with it."""
     needs_terminal()
     from console.cli.main import VERBS
-    from console.tui.app import run_app
+    from console.tui.opening import run_app
 
     output.note(f"a simulated host with three services in {folder}; it takes some seconds")
     try:

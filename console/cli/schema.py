@@ -30,9 +30,9 @@ def schema_of(file: str) -> dict[str, Any]:
     if file == "runbook":
         return runbook_schema()
     if file == "tui":
-        from console.tui.preferences import Preferences
+        from console.tui.preferences_file import PreferencesFile
 
-        return Preferences.model_json_schema(by_alias=True)
+        return PreferencesFile.model_json_schema(by_alias=True)
     models: dict[str, type[BaseModel]] = {"hosts": Inventory, "record": Record, "plan": PlanFile}
     return without_excluded(models[file], models[file].model_json_schema(by_alias=True))
 

@@ -22,7 +22,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     needs_terminal()
     from console.cli.inventory import inventory_path  # reads TOML with pydantic, and --help has to stay light
     from console.cli.main import VERBS
-    from console.tui.app import run_app
+    from console.tui.opening import run_app
 
     path = inventory_path(arguments)
     chosen = {"ascii": arguments.ascii, "mouse": False if arguments.no_mouse else None, "theme": arguments.theme}

@@ -13,6 +13,9 @@ from console.tui.keys import KeyMap, key_line
 if TYPE_CHECKING:
     from console.tui.session import Session
 
+# All else waits until the inventory is read, which the first table does not wait for.
+AT_ONCE = frozenset({"quit", "go", "back"})
+
 
 class ActingScreen(Screen[ScreenResultType]):
     """A screen whose keys come from the table of actions, under its `NAME`."""
@@ -35,6 +38,8 @@ class ActingScreen(Screen[ScreenResultType]):
         """Every key comes through here."""
         if name not in {action.id for action in actions_of(self.NAME)}:
             return
+        if name not in AT_ONCE:
+            await self.session.known.wait()
         reason = self.reason_off(name)
         if reason:
             self.tell(reason, severity="warning")

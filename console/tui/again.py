@@ -93,7 +93,7 @@ class AgainScreen(FrameScreen):
     def _confirmed(self, reason: str | None) -> None:
         if reason is not None:
             words = [self.verb, self.run_id, "--yes", "--json", *(["--reason", reason] if reason else [])]
-            self.console_app.launch(words)
+            self.console_app.ways.launch(words)
 
     def same_command(self) -> str:
         return shlex.join(["console", self.verb, self.run_id])

@@ -60,7 +60,7 @@ class Commands:
     def _go(self, wanted: Meaning) -> None:
         session, words = self.app.session, wanted.words
         if wanted.kind == "read":
-            self.app.show_said(words)
+            self.app.ways.said(words)
         elif wanted.kind == "plan":
             runbook = lint.load(_runbook(words[0]))
             targets = [session.inventory.target(name) for name in words[1:]]
@@ -72,7 +72,7 @@ class Commands:
             self.app.push_screen(RunScreen(session, run_id=find_run(session.base, words[0]).run_id))
         elif wanted.kind == "measure":
             named = [target.name for target in session.inventory.targets() if target.name in words]
-            self.app.ask_to_send(words, named[0] if named else words[-1], "whatever this command says that it costs")
+            self.app.ways.ask_to_send(words, named[0] if named else words[-1], "what this command says that it costs")
 
 
 def _runbook(name: str) -> Path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,7 +10,6 @@ from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.widgets import Static
 
-from console.runs.directory import private_folder
 from console.tui.acting import ActingModal
 from console.tui.keys import bindings
 from console.tui.session import Session
@@ -81,6 +79,8 @@ def copy_text(app: App[Any], session: Session, text: str) -> str:
     masked = session.safe(text)
     size = len(masked.encode())
     said = []
+    from console.runs.directory import private_folder
+
     path = session.base.parent / "copied.txt"
     try:
         private_folder(path.parent)
@@ -102,6 +102,8 @@ def copy_text(app: App[Any], session: Session, text: str) -> str:
 
 
 def _to_tmux(text: str) -> bool:
+    import subprocess
+
     words = ["tmux", "load-buffer", "-w", "-"]
     try:
         done = subprocess.run(words, input=text.encode(), capture_output=True, timeout=2, check=False)

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import BindingType
 
-from console.schema.hosts import Target
 from console.tui import targets
 from console.tui.actions import Situation
 from console.tui.keys import bindings
 from console.tui.listing import ListingScreen
-from console.tui.runbooks import RunbooksScreen
 from console.tui.session import Seen
-from console.tui.shell import ssh_words
 from console.tui.table import Row
-from console.tui.target import TargetScreen
+
+if TYPE_CHECKING:
+    from console.schema.hosts import Target
 
 # Columns from which the title says more.
 MIDDLING, WIDE = 70, 110
@@ -44,6 +43,8 @@ class FleetScreen(ListingScreen):
             self.show_rows()
 
     def rows(self) -> list[Row]:
+        if not self.session.known.is_set():
+            return [targets.unread_row(name) for name in self.session.names]
         now = self.session.clock.monotonic()
         newest = {name: summary for summary in reversed(self.session.found_runs) for name in summary.targets}
         verified = self.console_app.verified
@@ -57,22 +58,32 @@ class FleetScreen(ListingScreen):
         alive = sum(1 for summary in found if summary.alive)
         waiting = sum(1 for summary in found if not summary.alive and (summary.open or summary.needs_recover))
         poller, width = self.console_app.poller, self.app.size.width
+        if not self.session.known.is_set():
+            return f"Fleet {targets.counts(self.all_rows)}", ""
         runs = f"; runs: {alive} going on, {waiting} open" if width >= MIDDLING else ""
         cost = poller.cost() if width >= WIDE else f"every {poller.every_s:g} s, no sudo" if width >= MIDDLING else ""
         return f"Fleet {targets.counts(self.all_rows)}{runs}", cost
 
     def about(self, key: str) -> str:
+        if not self.session.known.is_set():
+            return "reading the inventory"
+        from console.tui.target_values import detail
+
         target = self.session.target(key)
         if target is None:
             return "no target in the inventory: console hosts add HOST/SERVICE"
-        return targets.detail(target, self.seen(key), self.session.clock.monotonic(), self.room)
+        return detail(target, self.seen(key), self.session.clock.monotonic(), self.room)
 
     def seen(self, name: str) -> Seen:
         return self.session.seen.get(name, Seen())
 
     def situation(self) -> Situation:
+        if not self.session.known.is_set():
+            return replace(super().situation(), target=self.chosen)
+        from console.tui.target_values import foreign_run
+
         known = {summary.id for summary in self.session.found_runs}
-        foreign = targets.foreign_run(self.seen(self.chosen).facts, known)
+        foreign = foreign_run(self.seen(self.chosen).facts, known)
         return replace(super().situation(), target=self.chosen, foreign=foreign)
 
     def same_command(self) -> str:
@@ -101,29 +112,31 @@ class FleetScreen(ListingScreen):
     def _open(self, tab: str) -> None:
         target = self.chosen_target()
         if target is not None:
-            self.app.push_screen(TargetScreen(self.session, target, tab))
+            self.console_app.ways.target(target, tab)
 
     def action_runbook(self) -> None:
-        self.app.push_screen(RunbooksScreen(self.session, self.chosen_targets()))
+        self.console_app.ways.runbooks(self.chosen_targets())
 
     def action_take_over(self) -> None:
-        self.console_app.take_over(self.situation().foreign, self.chosen_targets()[:1])
+        self.console_app.ways.take_over(self.situation().foreign, self.chosen_targets()[:1])
 
     def action_measure(self) -> None:
         target = self.chosen_target()
         if target is not None:
-            self.console_app.choose_measure(target)
+            self.console_app.ways.measure(target)
 
     def action_again(self) -> None:
         """The inventory too: a host that was added is there."""
-        self.console_app.reread_inventory()
+        self.console_app.ways.reread_inventory()
         self.console_app.poller.look_at_all()
         self.show_rows()
 
     def action_handover(self) -> None:
-        self.console_app.show_said(["handover", "--since", "12h"])
+        self.console_app.ways.said(["handover", "--since", "12h"])
 
     def action_shell(self) -> None:
         target = self.chosen_target()
         if target is not None:
+            from console.tui.shell import ssh_words
+
             self.suspended(ssh_words(target), None, "cannot start ssh")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, ClassVar, cast
@@ -83,7 +82,7 @@ class FrameScreen(ActingScreen[None]):
             modes.append(f"[{word}]" if name == self.app.current_mode else f" {word} ")
         left = f" {self.session.badge()} {''.join(modes)}"
         time = f"{datetime.now(UTC):%H:%M}Z "
-        place = str(self.session.inventory.path or "")
+        place = str(self.session.inventory_path or "")
         room = width - cells(left) - cells(time) - 2
         said = one_line(self.session.safe(place))
         where = said if cells(said) <= room else "…" + said[-(room - 1) :] if room > 12 else ""
@@ -160,6 +159,8 @@ class FrameScreen(ActingScreen[None]):
 
     def suspended(self, words: Sequence[str], text: str | None, wrong: str) -> None:
         """Give the terminal to another program, and take it back when that ends."""
+        import subprocess
+
         from textual.app import SuspendNotSupported
 
         try:
@@ -194,10 +195,10 @@ class FrameScreen(ActingScreen[None]):
         self.refresh_frame()
 
     def action_command(self) -> None:
-        self.console_app.open_command(cast("Screen[None]", self))
+        self.console_app.ways.command(cast("Screen[None]", self))
 
     def action_palette(self) -> None:
-        self.console_app.open_palette(cast("Screen[None]", self))
+        self.console_app.ways.palette(cast("Screen[None]", self))
 
     def action_mode_fleet(self) -> None:
         self.console_app.go_to("fleet")

@@ -104,23 +104,23 @@ class HistoryScreen(ListingScreen):
         return self.records[self.chosen]
 
     def action_open(self) -> None:
-        self.console_app.show_said(["history", "show", self._chosen().run])
+        self.console_app.ways.said(["history", "show", self._chosen().run])
 
     def action_report(self) -> None:
-        self.console_app.show_said(["history", "report", self._chosen().run])
+        self.console_app.ways.said(["history", "report", self._chosen().run])
 
     def action_blame(self) -> None:
-        self.console_app.show_said(["history", "blame", self._chosen().target])
+        self.console_app.ways.said(["history", "blame", self._chosen().target])
 
     def action_compare(self) -> None:
         runs = [self.records[key].run for key in self.marked if key in self.records]
-        self.console_app.show_said(["history", "compare", *runs])
+        self.console_app.ways.said(["history", "compare", *runs])
 
     def action_handover(self) -> None:
-        self.console_app.show_said(["handover", "--since", "12h"])
+        self.console_app.ways.said(["handover", "--since", "12h"])
 
     def action_review(self) -> None:
-        self.console_app.review(self._chosen().run)
+        self.console_app.ways.review(self._chosen().run)
 
     def action_show_commit(self) -> None:
         row = self._chosen()

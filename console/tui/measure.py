@@ -122,7 +122,7 @@ class MeasureScreen(ListingScreen):
     def action_measure(self) -> None:
         target = self.session.target(self.situation().target)
         if target is not None:
-            self.console_app.choose_measure(target)
+            self.console_app.ways.measure(target)
 
 
 def measured_runs(session: Session, known: dict[str, Measured]) -> dict[str, Measured]:

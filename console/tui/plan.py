@@ -119,11 +119,11 @@ class PlanScreen(FrameScreen):
             return
         wish = Wish(self.runbook, self.session.inventory, plans, reason, self.accept_pending)
         try:
-            started = self.session.start(wish)
+            started = self.session.world.start(wish)
         except ConsoleError as error:
             self.tell(str(error), severity="error", timeout=10)
             return
-        self.console_app.follow_started(started)
+        self.console_app.ways.follow(started)
 
     def same_command(self) -> str:
         names = [target.name for target in self.targets]

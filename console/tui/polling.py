@@ -5,20 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from console.errors import ConsoleError, InternalError
-from console.facts.glance import COST
-from console.runs.directory import RunDirectory
-from console.runs.log import read_log
-from console.runs.state import fold
-from console.schema.hosts import Target
 from console.tui.session import Seen, Session
+
+if TYPE_CHECKING:
+    from console.schema.hosts import Target
 
 AT_ONCE = 8
 SLOWEST_S = 120.0
 TICK_S = 1.0
-# Runs that go on are among the newest; older ones are not asked for every second.
-NEWEST = 30
 
 
 class Poller:
@@ -39,14 +36,18 @@ class Poller:
     @property
     def every_s(self) -> float:
         chosen = self.session.preferences
-        return chosen.poll if self.focused else chosen.poll_unfocused
+        return chosen.poll_s if self.focused else chosen.poll_unfocused_s
 
     def cost(self) -> str:
         """What looking costs the hosts, for the screen."""
+        from console.facts.glance import COST
+
         return f"every {self.every_s:g} s: {COST}"
 
     async def run(self) -> None:
         """Until cancelled. Only reads, so it may be cancelled at any time."""
+        from console.tui.held import measured_now
+
         try:
             while True:
                 self.held = await asyncio.to_thread(measured_now, self.session)
@@ -114,27 +115,3 @@ class Poller:
     def _keep(self, target: Target, seen: Seen) -> None:
         self.session.seen[target.name] = seen
         self.changed(target.name)
-
-
-def measured_now(session: Session) -> dict[str, str]:
-    """Targets that a run of this machine is measuring, and which run: looking would be part of what is measured."""
-    try:
-        names = sorted((entry.name for entry in session.base.iterdir()), reverse=True)[:NEWEST]
-    except OSError:
-        return {}
-    held: dict[str, str] = {}
-    for name in names:
-        directory = RunDirectory(session.base / name)
-        if directory.alive():
-            held |= dict.fromkeys(measured_by(directory), f"measured by {name}")
-    return held
-
-
-def measured_by(directory: RunDirectory) -> list[str]:
-    """The targets at which a run that goes on is at a step that measures."""
-    try:
-        events = read_log(directory.events_path, without=("log.line", "step.progress")).events
-    except ConsoleError:
-        return []
-    steps = {name: target.current_step() for name, target in fold(events).targets.items()}
-    return [name for name, step in steps.items() if step is not None and step.uses.startswith("measure.")]

@@ -1,35 +1,29 @@
-"""tui.toml: how a person wants the terminal UI; `$XDG_CONFIG_HOME/console/tui.toml`, or nothing at all."""
+"""How a person wants the terminal UI: `$XDG_CONFIG_HOME/console/tui.toml`, or nothing at all."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field
+from console.tui.keys import KeyMap
 
-from console.errors import InvalidFileError
-from console.schema.names import Frozen, Name, Seconds
-from console.schema.toml_file import check_schema, read_toml, validate
-from console.tui.keys import clashes
+Theme = Literal["dark", "light", "terminal"]
 
 
-class Preferences(Frozen):
-    """Every key has a default; `console schema tui` prints the schema for an editor."""
+@dataclass(frozen=True)
+class Preferences:
+    """What `preferences_file` reads, as the screens use it; the defaults need nothing heavy to be loaded."""
 
-    schema_: Literal[1] = Field(default=1, alias="schema")
-    theme: Literal["dark", "light", "terminal"] = Field(default="dark", description="terminal: its own 16 colours")
-    ascii: bool = Field(default=False, description="draw with ASCII only")
-    mouse: bool = Field(default=True, description="false: the terminal's own selection works as ever")
-    poll: Seconds = Field(default=10.0, ge=2, description="how often the fleet is looked at while it is in front")
-    poll_unfocused: Seconds = Field(default=30.0, ge=2, description="the same while another window or screen is")
-    relock: Seconds = Field(default=900.0, ge=10, description="writing is locked again after so long without a key")
-    editor: str = Field(default="", description="what `e` opens; default $PAGER, then less")
-    keys: Mapping[Name, tuple[str, ...]] = Field(default_factory=dict, description="own keys by the id of an action")
-
-    @property
-    def relock_s(self) -> float:
-        return self.relock
+    theme: Theme = "dark"
+    ascii: bool = False
+    mouse: bool = True
+    poll_s: float = 10.0
+    poll_unfocused_s: float = 30.0
+    relock_s: float = 900.0
+    editor: str = ""
+    keys: KeyMap = field(default_factory=dict)
 
 
 def preferences_path(environment: Mapping[str, str]) -> Path:
@@ -41,12 +35,6 @@ def load_preferences(path: Path) -> Preferences:
     """The file's, or the defaults where there is none. Raises InvalidFileError, also for keys that mean two things."""
     if not path.exists():
         return Preferences()
-    text, table = read_toml(path)
-    check_schema(table, path=path)
-    chosen = validate(Preferences, table, path=path, text=text)
-    wrong = clashes(chosen.keys)
-    if wrong:
-        raise InvalidFileError(
-            "; ".join(wrong), where=f"{path}: [keys]", hint="every key may mean one thing on a screen; ? lists them"
-        )
-    return chosen
+    from console.tui.preferences_file import read_preferences
+
+    return read_preferences(path)

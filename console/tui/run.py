@@ -305,7 +305,7 @@ class RunScreen(FrameScreen):
         self._follow()
 
     def action_review(self) -> None:
-        self.console_app.review(self.state.run)
+        self.console_app.ways.review(self.state.run)
 
     def action_diff(self) -> None:
         async def source(width: int) -> str:

@@ -103,7 +103,7 @@ class RunsScreen(ListingScreen):
         self.app.push_screen(RunScreen(self.session, run_id=self.chosen))
 
     def action_review(self) -> None:
-        self.console_app.review(self.chosen)
+        self.console_app.ways.review(self.chosen)
 
     def action_go_on(self) -> None:
         self.app.push_screen(AgainScreen(self.session, "resume", self.chosen))
@@ -112,7 +112,7 @@ class RunsScreen(ListingScreen):
         self.app.push_screen(AgainScreen(self.session, "rollback", self.chosen))
 
     def action_recover(self) -> None:
-        self.console_app.show_said(["recover"])
+        self.console_app.ways.said(["recover"])
 
 
 def waits(summary: RunSummary) -> bool:

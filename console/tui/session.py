@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from console.clock import Clock, SystemClock, stamp
 from console.errors import ConsoleError
-from console.facts.watch import Watch
-from console.planning.preview import Preview
-from console.runs.directory import RunDirectory, base_folder
-from console.runs.listing import RunSummary, list_runs
-from console.schema.facts import Facts
-from console.schema.hosts import Inventory, Target
-from console.schema.runbook import Runbook, Value
 from console.secrets import Redactor
 from console.tui.preferences import Preferences
-from console.tui.start import Started, Wish
 from console.untrusted import clean
 from console.views.plain import to_ascii
+
+if TYPE_CHECKING:
+    from console.facts.watch import Watch
+    from console.planning.preview import Preview
+    from console.runs.listing import RunSummary
+    from console.schema.facts import Facts
+    from console.schema.hosts import Inventory, Target
+    from console.schema.runbook import Runbook, Value
+    from console.tui.start import Started, Wish
 
 NEW = "(new)"
 
@@ -37,6 +39,20 @@ class Looks(Protocol):
     async def preview(
         self, runbook: Runbook, target: Target, variables: Mapping[str, Value], *, accept_pending: bool = False
     ) -> Preview: ...
+
+
+@dataclass
+class World:
+    """What can be reached. `start` makes a process of its own; nothing here carries out anything.
+
+    `launch` starts `console` with other words in the same way.
+    """
+
+    inventory: Inventory
+    looks: Looks
+    start: Callable[[Wish], Started]
+    launch: Callable[[Sequence[str]], Started] | None = None
+    aclose: Callable[[], Awaitable[None]] | None = None
 
 
 @dataclass(frozen=True)
@@ -66,30 +82,52 @@ class Message:
 
 @dataclass
 class Session:
-    """One life of the terminal UI. `start` makes a process of its own; nothing here carries out anything.
+    """One life of the terminal UI. Its world is read after the first table stands; `names` are there at once.
 
-    `launch` starts `console` with other words in the same way. `verbs` are the commands of the command line.
+    `verbs` are the commands of the command line.
     """
 
-    inventory: Inventory
     environment: Mapping[str, str]
     redactor: Redactor
-    looks: Looks
-    start: Callable[[Wish], Started]
     clock: Clock = field(default_factory=SystemClock)
-    launch: Callable[[Sequence[str]], Started] | None = None
     preferences: Preferences = field(default_factory=Preferences)
     verbs: Mapping[str, str] = field(default_factory=dict)
+    inventory_path: Path | None = None
+    names: Sequence[str] = ()
     seen: dict[str, Seen] = field(default_factory=dict)
     started: list[Started] = field(default_factory=list)
     followed: set[str] = field(default_factory=set)
     messages: list[Message] = field(default_factory=list)
     found_runs: list[RunSummary] = field(default_factory=list)
     write_until: float | None = None
+    known: asyncio.Event = field(default_factory=asyncio.Event)
+    _world: World | None = None
+
+    def know(self, world: World) -> Session:
+        """From now on everything can be done; who waits for `known` goes on."""
+        self._world = world
+        self.inventory_path = world.inventory.path
+        self.known.set()
+        return self
+
+    @property
+    def world(self) -> World:
+        assert self._world is not None, "nothing is known yet: wait for `known`"
+        return self._world
+
+    @property
+    def inventory(self) -> Inventory:
+        return self.world.inventory
+
+    @property
+    def looks(self) -> Looks:
+        return self.world.looks
 
     @property
     def base(self) -> Path:
         """Where the run directories are."""
+        from console.runs.directory import base_folder
+
         return base_folder(self.environment)
 
     @property
@@ -134,12 +172,18 @@ class Session:
     # -- runs -------------------------------------------------------------------------------------------------------
 
     def runs(self) -> list[RunSummary]:
+        from console.runs.listing import list_runs
+
         self.found_runs = list_runs(self.base)
         return self.found_runs
 
     def alive(self) -> list[str]:
         """The runs this session started or looked at that go on now; one that has not said its id yet is `(new)`."""
         names = self.followed | {started.run_id for started in self.started if started.run_id}
+        if not names and not self.started:
+            return []
+        from console.runs.directory import RunDirectory
+
         new = [NEW for started in self.started if not started.run_id and started.exit_code is None]
         return sorted(name for name in names if RunDirectory(self.base / name).alive()) + new
 
@@ -152,3 +196,11 @@ class Session:
         """Keep what was said: what passes at the bottom is gone in seconds."""
         self.messages.append(Message(stamp(self.clock.now()), severity, text))
         del self.messages[:-500]
+
+    async def close(self) -> None:
+        """Let go of everything; what was started goes on."""
+        self.look_at_started()
+        for started in self.started:
+            started.close()
+        if self._world is not None and self._world.aclose is not None:
+            await self._world.aclose()

@@ -22,6 +22,7 @@ from console.tui.runbooks import RunbooksScreen
 from console.tui.scroll import LineLog, Scroll
 from console.tui.session import Seen, Session
 from console.tui.shell import ssh_words
+from console.tui.target_values import SETTINGS, detail, foreign_run
 from console.tui.workers import work
 from console.untrusted import one_line
 from console.views.cells import cut
@@ -67,7 +68,7 @@ class TargetScreen(FrameScreen):
 
     def situation(self) -> Situation:
         known = {summary.id for summary in self.session.found_runs}
-        foreign = targets.foreign_run(self.seen.facts, known)
+        foreign = foreign_run(self.seen.facts, known)
         return replace(super().situation(), target=self.target.name, foreign=foreign)
 
     @property
@@ -88,10 +89,10 @@ class TargetScreen(FrameScreen):
         self.app.push_screen(RunbooksScreen(self.session, [self.target]))
 
     def action_take_over(self) -> None:
-        self.console_app.take_over(self.situation().foreign, [self.target])
+        self.console_app.ways.take_over(self.situation().foreign, [self.target])
 
     def action_measure(self) -> None:
-        self.console_app.choose_measure(self.target)
+        self.console_app.ways.measure(self.target)
 
     def action_again(self) -> None:
         self.history = ""
@@ -156,13 +157,13 @@ class TargetScreen(FrameScreen):
         if self.tab == "History":
             return self.history or "reading the results repository"
         if self.tab == "Status" or seen.facts is None:
-            return targets.detail(self.target, seen, self.session.clock.monotonic(), width)
+            return detail(self.target, seen, self.session.clock.monotonic(), width)
         engine = engine_named(self.target.service.engine)
         if self.tab == "Config":
-            return config_text(seen.facts, engine, targets.SETTINGS, width)
+            return config_text(seen.facts, engine, SETTINGS, width)
         if self.tab == "GPU":
             return gpu_text(seen.facts, width)
-        return drift_text(seen.facts, engine, targets.SETTINGS, width)
+        return drift_text(seen.facts, engine, SETTINGS, width)
 
     # -- reading ----------------------------------------------------------------------------------------------------
 

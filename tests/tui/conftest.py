@@ -15,7 +15,7 @@ from console.schema.hosts import Inventory
 from console.secrets import Redactor
 from console.tui.app import ConsoleApp
 from console.tui.listing import ListingScreen
-from console.tui.session import Seen, Session
+from console.tui.session import Seen, Session, World
 from console.tui.start import Started, Wish
 from tests.tui import made_up
 
@@ -93,7 +93,7 @@ def open_app(looks: made_up.FakeLooks, starts: Starts, state_home: Path) -> Open
 
     def opens(inventory: Inventory | None = None, redactor: Redactor | None = None) -> ConsoleApp:
         fleet = inventory or made_up.inventory()
-        session = Session(fleet, dict(os.environ), redactor or Redactor(), looks, starts, SystemClock())
-        return ConsoleApp(session)
+        session = Session(dict(os.environ), redactor or Redactor(), SystemClock())
+        return ConsoleApp(session.know(World(fleet, looks, starts)))
 
     return opens

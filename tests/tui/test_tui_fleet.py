@@ -8,7 +8,7 @@ import pytest
 
 from console.errors import UnreachableError
 from console.schema.hosts import load_inventory
-from console.tui import targets
+from console.tui import target_values, targets
 from console.tui.fleet import FleetScreen
 from console.tui.run import RunScreen
 from console.tui.runbooks import RunbooksScreen
@@ -43,7 +43,7 @@ def test_what_cannot_be_read_now_is_never_shown_as_it_was() -> None:
     shown = cells(seen, 172.0)
     assert (shown[""], shown["STATE"], shown["AGE"]) == ("??", "unreachable", "72s")
     assert {shown[column.name] for column in targets.COLUMNS[3:-1] if column.name != "NOTE"} == {"--"}
-    text = targets.detail(TARGET, seen, 172.0, 78)
+    text = target_values.detail(TARGET, seen, 172.0, 78)
     assert text.startswith("node7: no route")
     assert "next look in 8.0s" in text
     assert "before that, 72s ago:" in text
@@ -59,11 +59,11 @@ def test_an_old_look_is_not_ok_any_more() -> None:
     [("failed", "!!", "FAILED"), ("activating", "..", "activating"), ("inactive", "--", "inactive")],
 )
 def test_a_units_state_is_a_glyph_and_a_word(active: str, glyph: str, word: str) -> None:
-    assert targets.state(made_up.facts(active=active)) == (glyph, word)
+    assert target_values.state(made_up.facts(active=active)) == (glyph, word)
 
 
 def test_a_unit_that_runs_and_does_not_answer_is_not_ok() -> None:
-    assert targets.state(made_up.facts(serving=None)) == ("..", "no answer")
+    assert target_values.state(made_up.facts(serving=None)) == ("..", "no answer")
 
 
 @pytest.mark.parametrize("size", [(40, 15), (80, 24), (120, 36)])

@@ -8,8 +8,9 @@ from itertools import pairwise
 from console.clock import SystemClock
 from console.errors import UnreachableError
 from console.secrets import Redactor
-from console.tui.polling import Poller, measured_now
-from console.tui.session import Seen, Session
+from console.tui.held import measured_now
+from console.tui.polling import Poller
+from console.tui.session import Seen, Session, World
 from tests.tui import made_up
 from tests.tui.conftest import Starts
 from tests.views import story
@@ -27,7 +28,7 @@ class Hand(SystemClock):
 def poller(looks: made_up.FakeLooks, *hosts: str) -> tuple[Poller, Session, Hand]:
     clock = Hand()
     fleet = made_up.inventory(hosts=hosts or ("node7",))
-    session = Session(fleet, dict(os.environ), Redactor(), looks, Starts(), clock)
+    session = Session(dict(os.environ), Redactor(), clock).know(World(fleet, looks, Starts()))
     return Poller(session, lambda _name: None), session, clock
 
 

@@ -1,0 +1,31 @@
+"""The world of a session in life: the inventory as it is read, hosts over SSH, runs as processes of their own."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from console.planning.preview import Looking
+from console.remote.ssh import Connections
+from console.schema.hosts import load_inventory
+from console.tui.session import Session, World
+from console.tui.start import launch, start_run
+
+
+async def world_of(session: Session, path: Path) -> World:
+    """Raises InvalidFileError."""
+    inventory = await asyncio.to_thread(load_inventory, path)
+    environment, redactor = session.environment, session.redactor
+    looking = Looking(Connections(environment), redactor, environment, inventory.results_path)
+
+    async def aclose() -> None:
+        await looking.aclose()
+        await looking.connections.aclose()
+
+    return World(
+        inventory,
+        looking,
+        lambda wish: start_run(wish, environment, redactor),
+        lambda words: launch(words, environment),
+        aclose,
+    )
