@@ -16,6 +16,8 @@ from console.runner import describe
 from console.schema.facts import Facts
 from console.schema.hosts import Target
 from console.settings.levels import Levels
+from console.settings.resolve import unit_of
+from console.settings.unit_sanity import findings
 from console.steps.levels import event_of, levels_of
 from console.views.facts import facts_text
 
@@ -42,13 +44,16 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
         facts = asyncio.run(_look(target, output))
         usual = [name for name in USUAL if name in engine.spellings]
         levels = [levels_of(facts, engine, name) for name in (*usual, *arguments.setting)]
+        load_s = facts.load_times_s[0] if facts.load_times_s else None
+        odd = [each.text for each in findings(unit_of(facts), engine, load_s)]
         if arguments.json:
             body = describe.facts(facts) | {
-                "levels": [event_of(target.name, level).model_dump(mode="json") for level in levels]
+                "levels": [event_of(target.name, level).model_dump(mode="json") for level in levels],
+                "warnings": odd,
             }
             output.json(body)
         else:
-            output.data(facts_text(facts, shown(levels, arguments.setting)))
+            output.data(facts_text(facts, shown(levels, arguments.setting), odd=odd))
     return 0
 
 

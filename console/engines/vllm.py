@@ -28,7 +28,7 @@ def _spelling(setting: str, kind: ValueKind, *flags: str) -> tuple[str, Spelling
 _SPELLINGS: Mapping[str, Spelling] = dict(
     (
         _spelling("context_length", "human_int", "--max-model-len"),
-        _spelling("mem_fraction", "float", "--gpu-memory-utilization"),
+        _spelling("mem_fraction", "float", "--gpu-memory-utilization", "--device-memory-utilization"),
         _spelling("kv_cache_dtype", "str", "--kv-cache-dtype"),
         _spelling("max_prefill_tokens", "human_int", "--max-num-batched-tokens"),
         _spelling("max_running_requests", "int", "--max-num-seqs"),

@@ -1,7 +1,8 @@
 """vLLM's long flags, and what an abbreviation or another spelling of one means.
 
 Its parser is argparse with underscores allowed for hyphens (`--max_model_len`) and JSON options opened by dots
-(`--speculative-config.method`). Read from the releases 0.6 to 0.33; a flag that is not here is left alone, verbatim.
+(`--speculative-config.method`). All of 0.33, and those of 0.6 and later that are gone; what is not here is left
+alone, verbatim.
 """
 
 from __future__ import annotations
@@ -9,48 +10,81 @@ from __future__ import annotations
 from functools import cache
 
 _NAMES = """
-    --additional-config --aggregate-engine-logging --all2all-backend --allow-credentials --allowed-headers
-    --allowed-local-media-path --allowed-media-domains --allowed-methods --allowed-origins --api-key
-    --api-server-count --async-scheduling --attention-backend --block-size --calculate-kv-scales --chat-template
-    --chat-template-content-format --code-revision --collect-detailed-traces --compilation-config --config
-    --config-format --convert --cp-kv-cache-interleave-size --cpu-offload-gb --cuda-graph-sizes
-    --cudagraph-capture-sizes --data-parallel-address --data-parallel-backend --data-parallel-hybrid-lb
-    --data-parallel-rank --data-parallel-rpc-port --data-parallel-size --data-parallel-size-local
-    --data-parallel-start-rank --dcp-kv-cache-interleave-size --decode-context-parallel-size
-    --default-chat-template-kwargs --disable-access-log-for-endpoints --disable-async-output-proc
+    --additional-config --aggregate-engine-logging --all2all-backend --allow-credentials
+    --allow-deprecated-quantization --allowed-headers --allowed-local-media-path --allowed-media-domains
+    --allowed-methods --allowed-origins --anthropic-disabled-thinking-effort --api-key --api-server-count
+    --async-scheduling --attention-backend --attention-config --aux-output-config --block-size --calculate-kv-scales
+    --chat-template --chat-template-content-format --code-revision --cohere-format --cohere-is-reasoning-model
+    --collect-detailed-traces --compilation-config --config --config-format --convert --cp-kv-cache-interleave-size
+    --cpu-distributed-timeout-seconds --cpu-offload-gb --cpu-offload-params --cuda-graph-sizes
+    --cudagraph-capture-sizes --cudagraph-metrics --custom-histogram-buckets --data-parallel-address
+    --data-parallel-backend --data-parallel-external-lb --data-parallel-hybrid-lb
+    --data-parallel-multi-port-external-lb --data-parallel-rank --data-parallel-rpc-port --data-parallel-size
+    --data-parallel-size-local --data-parallel-start-rank --data-parallel-supervisor-port
+    --dbo-decode-token-threshold --dbo-prefill-token-threshold --dcp-comm-backend --dcp-kv-cache-interleave-size
+    --dcp-q-replicate --decode-context-parallel-size --default-chat-template-kwargs --default-mm-loras --device-ids
+    --device-memory-utilization --diffusion-config --disable-access-log-for-endpoints --disable-async-output-proc
     --disable-cascade-attn --disable-chunked-mm-input --disable-custom-all-reduce --disable-fastapi-docs
-    --disable-frontend-multiprocessing --disable-hybrid-kv-cache-manager --disable-log-requests
-    --disable-log-stats --disable-mm-preprocessor-cache --disable-sliding-window --disable-uvicorn-access-log
-    --distributed-executor-backend --download-dir --dtype --enable-auto-tool-choice --enable-chunked-prefill
-    --enable-dbo --enable-dp-attention --enable-eplb --enable-expert-parallel --enable-force-include-usage
-    --enable-log-outputs --enable-log-requests --enable-lora --enable-multimodal-encoder-data-parallel
-    --enable-prefix-caching --enable-prompt-embeds --enable-prompt-tokens-details --enable-request-id-headers
-    --enable-server-load-tracking --enable-sleep-mode --enable-ssl-refresh --enable-tokenizer-info-endpoint
-    --enforce-eager --eplb-config --exclude-tools-when-tool-choice-none --fully-sharded-loras
-    --generation-config --gpu-memory-utilization --guided-decoding-backend --headless --hf-config-path
-    --hf-overrides --hf-token --host --ignore-patterns --io-processor-plugin --kv-cache-dtype
-    --kv-cache-memory-bytes --kv-cache-metrics --kv-events-config --kv-offloading-backend --kv-offloading-size
-    --kv-sharing-fast-prefill --kv-transfer-config --language-model-only --limit-mm-per-prompt --load-format
-    --log-config-file --logits-processors --logprobs-mode --long-prefill-token-threshold --lora-dtype
-    --lora-modules --master-addr --master-port --max-cpu-loras --max-cudagraph-capture-size --max-log-len
-    --max-logprobs --max-long-partial-prefills --max-lora-rank --max-loras --max-model-len
-    --max-num-batched-tokens --max-num-partial-prefills --max-num-seqs --max-parallel-loading-workers
-    --max-seq-len-to-capture --media-io-kwargs --middleware --mm-encoder-attn-backend --mm-encoder-tp-mode
-    --mm-processor-cache-gb --mm-processor-cache-type --mm-processor-kwargs --model --model-impl
-    --model-loader-extra-config --moe-backend --multi-step-stream-outputs --nnodes --node-rank
-    --num-gpu-blocks-override --num-lookahead-slots --num-redundant-experts --num-scheduler-steps
-    --optimization-level --otlp-traces-endpoint --override-generation-config --override-neuron-config
+    --disable-frontend-multiprocessing --disable-hybrid-kv-cache-manager --disable-log-requests --disable-log-stats
+    --disable-mm-preprocessor-cache --disable-nccl-for-dp-synchronization --disable-sliding-window
+    --disable-uvicorn-access-log --distributed-executor-backend --distributed-timeout-seconds --download-dir
+    --dp-supervisor-probe-failure-threshold --dp-supervisor-probe-interval-s --dp-supervisor-probe-timeout-s
+    --dp-sync-interval --dtype --ec-manager-config --ec-transfer-config --elastic-ep-max-dp-size
+    --enable-auto-tool-choice --enable-batch-sharded-sampling --enable-chunked-prefill --enable-cumem-allocator
+    --enable-dbo --enable-dp-attention --enable-elastic-ep --enable-ep-weight-filter --enable-eplb
+    --enable-expert-parallel --enable-fault-tolerance --enable-flash-late-interaction --enable-flashinfer-autotune
+    --enable-force-include-usage --enable-hc-sp --enable-layerwise-nvtx-tracing --enable-log-deltas
+    --enable-log-outputs --enable-log-requests --enable-logging-iteration-details --enable-lora
+    --enable-mamba-cache-stochastic-rounding --enable-mamba-shared-prefix-checkpoint --enable-mfu-metrics
+    --enable-mixed-moe-lora-format --enable-mm-embeds --enable-moe-shared-loras
+    --enable-multimodal-encoder-data-parallel --enable-nccl-comm-suspend --enable-offline-docs
+    --enable-per-request-metrics --enable-prefix-caching --enable-prompt-embeds --enable-prompt-tokens-details
+    --enable-request-id-headers --enable-return-routed-experts --enable-scale-out --enable-server-load-tracking
+    --enable-shm-tensor-arena --enable-sleep-mode --enable-ssl-refresh --enable-tokenizer-info-endpoint
+    --enable-tower-connector-lora --enable-trace-replay --enforce-eager --engram-config --eplb-config
+    --exclude-tools-when-tool-choice-none --expert-placement-strategy --fail-on-environ-validation
+    --fault-tolerance-config --fingerprint-mode --fingerprint-value --fully-sharded-loras --gdn-prefill-backend
+    --generation-config --gpu-memory-utilization --grpc --grpc-port --guided-decoding-backend --h11-max-header-count
+    --h11-max-incomplete-event-size --headless --hf-config-path --hf-overrides --hf-token --host --ignore-patterns
+    --interleave-mm-strings --io-processor-plugin --ir-op-priority --jit-monitor-mode --jit-monitor-verbose
+    --kda-decode-backend --kda-prefill-backend --kernel-config --kv-cache-dtype --kv-cache-dtype-skip-layers
+    --kv-cache-memory-bytes --kv-cache-metrics --kv-cache-metrics-sample --kv-events-config --kv-offloading-backend
+    --kv-offloading-size --kv-sharing-fast-prefill --kv-transfer-config --language-model-only --limit-mm-per-prompt
+    --linear-backend --load-format --log-config-file --log-error-stack --log-level --logging-config
+    --logits-processors --logprobs-mode --long-prefill-token-threshold --long-prefill-token-threshold-adaptive
+    --lora-dtype --lora-modules --lora-target-modules --mamba-backend --mamba-block-size --mamba-cache-dtype
+    --mamba-cache-mode --mamba-cache-philox-rounds --mamba-ssm-cache-dtype --mamba-ssu-algorithm --master-addr
+    --master-port --max-cpu-loras --max-cudagraph-capture-size --max-log-len --max-logprobs
+    --max-long-partial-prefills --max-lora-cls-labels --max-lora-rank --max-loras --max-model-len
+    --max-num-active-seqs --max-num-batched-tokens --max-num-partial-prefills --max-num-queued-reqs
+    --max-num-queued-tokens --max-num-scheduled-tokens --max-num-seqs --max-parallel-loading-workers
+    --max-seq-len-to-capture --media-io-kwargs --middleware --mm-device-do-normalize --mm-encoder-attn-backend
+    --mm-encoder-attn-dtype --mm-encoder-fp8-scale-path --mm-encoder-fp8-scale-save-margin
+    --mm-encoder-fp8-scale-save-path --mm-encoder-only --mm-encoder-tp-mode --mm-hasher-algorithm
+    --mm-ipc-gpu-memory-gb --mm-processor-cache-gb --mm-processor-cache-type --mm-processor-device
+    --mm-processor-kwargs --mm-shm-cache-max-object-size-mb --mm-tensor-ipc --model --model-class-overrides
+    --model-impl --model-loader-extra-config --moe-backend --monokernel --multi-step-stream-outputs --nnodes
+    --node-rank --num-gpu-blocks-override --num-lookahead-slots --num-redundant-experts --num-scheduler-steps
+    --numa-bind --numa-bind-cpus --numa-bind-nodes --offload-backend --offload-group-size --offload-num-in-group
+    --offload-params --offload-prefetch-step --optimization-level --otlp-traces-endpoint
+    --override-generation-config --override-neuron-config --per-request-spec-decode-metrics --performance-mode
     --pipeline-parallel-size --pooler-config --port --preemption-mode --prefill-context-parallel-size
-    --prefix-caching-hash-algo --profiler-config --pt-load-map-location --quantization --quantization-param-path
-    --ray-workers-use-nsight --reasoning-config --reasoning-parser --reasoning-parser-plugin --response-role
+    --prefill-schedule-interval --prefix-cache-retention-interval --prefix-caching-hash-algo --prefix-match-unit
+    --profiler-config --pt-load-map-location --quantization --quantization-config --quantization-param-path
+    --ray-workers-use-nsight --reasoning-config --reasoning-effort-map --reasoning-parser --reasoning-parser-plugin
+    --renderer-num-workers --replayssm-buffer-len --response-role --return-sampling-mask
     --return-tokens-as-token-ids --revision --root-path --rope-scaling --rope-theta --runner
-    --safetensors-load-strategy --scheduler-cls --scheduler-reserve-full-isl --scheduling-policy --seed
-    --served-model-name --show-hidden-metrics-for-version --shutdown-timeout --skip-mm-profiling
-    --skip-tokenizer-init --speculative-config --speculative-model --ssl-ca-certs --ssl-cert-reqs --ssl-certfile
-    --ssl-ciphers --ssl-keyfile --stream-interval --structured-outputs-config --swap-space --task
-    --tensor-parallel-size --tokenizer --tokenizer-mode --tokenizer-revision --tokens-only --tool-call-parser
-    --tool-parser-plugin --tool-server --trust-remote-code --trust-request-chat-template --ubatch-size --uds
-    --use-tqdm-on-load --uvicorn-log-level --video-pruning-rate --weight-transfer-config --worker-cls
+    --safetensors-load-strategy --safetensors-prefetch-block-size --safetensors-prefetch-num-threads --scheduler-cls
+    --scheduler-reserve-full-isl --scheduling-policy --seed --served-model-name --show-hidden-metrics-for-version
+    --shutdown-timeout --skip-mm-profiling --skip-tokenizer-init --sleep-mode-backend --sleep-mode-offload-cudagraph
+    --sleep-preserve-parameter-names --sparse-indexer-topk-backend --spec-method --spec-model --spec-tokens
+    --specialize-active-lora --speculative-config --speculative-model --sse-keep-alive-interval --ssl-ca-certs
+    --ssl-cert-reqs --ssl-certfile --ssl-ciphers --ssl-keyfile --stream-interval --structured-outputs-config
+    --swa-bounded-replay --swap-space --task --tensor-parallel-size --tokenizer --tokenizer-mode
+    --tokenizer-revision --tokens-only --tool-call-parser --tool-parser-plugin --tool-server --tool-strict-level
+    --trust-remote-code --trust-request-chat-template --trust-request-mm-kwargs --ubatch-size --uds
+    --use-fp64-gumbel --use-replayssm --use-tqdm-on-load --uvicorn-log-level --video-pruning-method
+    --video-pruning-rate --watchdog-config --watermark --watermark-config --weight-transfer-config --worker-cls
     --worker-extension-cls
 """
 FLAGS: frozenset[str] = frozenset(_NAMES.split())
@@ -60,9 +94,24 @@ SHORT = {
     "-tp": "--tensor-parallel-size",
     "-pp": "--pipeline-parallel-size",
     "-dp": "--data-parallel-size",
+    "-dpn": "--data-parallel-rank",
+    "-dpr": "--data-parallel-start-rank",
+    "-dpl": "--data-parallel-size-local",
+    "-dpa": "--data-parallel-address",
+    "-dpp": "--data-parallel-rpc-port",
+    "-dpb": "--data-parallel-backend",
+    "-dph": "--data-parallel-hybrid-lb",
+    "-dpe": "--data-parallel-external-lb",
+    "-dpm": "--data-parallel-multi-port-external-lb",
     "-dcp": "--decode-context-parallel-size",
     "-pcp": "--prefill-context-parallel-size",
+    "-ep": "--enable-expert-parallel",
+    "-n": "--nnodes",
+    "-r": "--node-rank",
     "-sc": "--speculative-config",
+    "-cc": "--compilation-config",
+    "-ac": "--attention-config",
+    "-dc": "--diffusion-config",
     "-q": "--quantization",
     "-O": "--optimization-level",
 }

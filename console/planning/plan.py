@@ -94,7 +94,7 @@ def make_plan(
     )
     load_s = facts.load_times_s[0] if facts.load_times_s else None
     draft.warnings.extend(redactor.text(each.text) for each in unit_sanity.findings(unit, engine, load_s))
-    policy.one_node(list(facts.process.argv) or disk_argv or [], target)
+    policy.one_node(list(facts.process.argv) or disk_argv or [], engine, target)
     steps = _steps(runbook, values)
     for index, (step_id, table, step) in enumerate(steps):
         _plan_step(draft, runbook, index, step_id, table, step, Context(target, facts, engine, redactor, values))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from console.engines.base import Engine
 from console.errors import EngineAuthError, LockHeldError, PendingChangesError, RefusedError, SudoError, UsageError
 from console.schema.change import CommandChange
 from console.schema.facts import Facts
@@ -129,9 +130,9 @@ def pending(plan: Plan, *, accept: bool) -> None:
     )
 
 
-def one_node(argv: list[str], target: Target) -> None:
+def one_node(argv: Sequence[str], engine: Engine, target: Target) -> None:
     """Refuse an engine that is one part of several: the others would go on with the old setting."""
-    part = several_nodes(argv)
+    part = several_nodes(argv, engine)
     if part:
         raise RefusedError(
             f"{part}: this unit is one part of an engine on several machines, which start and stop together",

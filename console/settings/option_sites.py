@@ -27,6 +27,10 @@ _OPTION_FILES = {
     "--preset": read_ini,
 }
 _COMPOSE_NAMES = ("compose.yaml", "compose.yml", "docker-compose.yml", "docker-compose.yaml")
+_COMPOSE_SWITCHES = frozenset({"--all-resources", "--compatibility", "--dry-run", "--verbose"})
+_UP_WITH_VALUE = frozenset(
+    {"-t", "--timeout", "--scale", "--pull", "--attach", "--no-attach", "--exit-code-from", "--wait-timeout"}
+)
 _TEMPLATE = re.compile(r"\$\{[^}]*:[-+=?]")
 _VARIABLE = re.compile(rb"\$\{?[A-Za-z_]|%[a-zA-Z]")
 
@@ -109,6 +113,15 @@ def in_compose(unit: EffectiveUnit, command: Command, line: CommandLine, engine:
         )
     _refuse_merged(unit, path, line)
     services = _services(unit, path, engine, what)
+    asked = compose_services([token.text for token in line.tokens[line.launch.place + 1 :]])
+    if asked:
+        others = [each.service for each in services if each.service not in asked]
+        services = [each for each in services if each.service in asked]
+        if not services and others:
+            raise SettingElsewhereError(
+                f"ExecStart asks compose for {', '.join(asked)}, and {engine.name} runs in {', '.join(others)}",
+                where=path,
+            )
     if len(services) != 1:
         names = ", ".join(each.service for each in services) or "no service"
         raise SettingElsewhereError(
@@ -127,13 +140,26 @@ def in_compose(unit: EffectiveUnit, command: Command, line: CommandLine, engine:
     octets, spans = service.words[last.value_index]
 
     def read(changed: EffectiveUnit) -> tuple[str, ...]:
-        return tuple(
-            octets.decode("utf-8", "replace")
-            for each in _services(changed, path, engine, what)
-            for octets, _ in each.words
-        )
+        again = _services(changed, path, engine, what)
+        ordered = sorted(again, key=lambda each: each.service != service.service)
+        return tuple(octets.decode("utf-8", "replace") for each in ordered for octets, _ in each.words)
 
     return _literal("compose", unit, path, octets, spans, last, what, read)
+
+
+def compose_services(words: Sequence[str]) -> list[str]:
+    """The services that `compose … up SERVICE…` is given, out of the words after `compose`; none: all of them."""
+    index = 0
+    while index < len(words) and words[index].startswith("-"):
+        index += 1 if "=" in words[index] or words[index] in _COMPOSE_SWITCHES else 2
+    named, index = [], index + 1  # what stands there is the verb
+    while index < len(words):
+        if words[index].startswith("-"):
+            index += 2 if words[index] in _UP_WITH_VALUE else 1
+            continue
+        named.append(words[index])
+        index += 1
+    return named
 
 
 def _refuse_merged(unit: EffectiveUnit, path: str, line: CommandLine) -> None:

@@ -14,7 +14,7 @@ from console.settings.launch import read_launch
 from console.settings.specifiers import specifiers
 from console.settings.variables import file_paths
 from console.units.effective import EffectiveUnit, UnitSource
-from console.units.environment import environment, environment_files, read_environment_file
+from console.units.environment import environment, environment_files, read_environment_file, unset
 
 _BRACED = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
@@ -79,7 +79,8 @@ def environment_on_disk(unit: EffectiveUnit) -> dict[str, str]:
     for file in environment_files(unit):
         for path in file_paths(unit, file) or ():
             variables |= {each.name: each.value for each in read_environment_file(path, unit.files[path])}
-    return variables
+    gone = unset(unit)
+    return {name: value for name, value in variables.items() if not {name, f"{name}={value}"} & gone}
 
 
 def argv_on_disk(unit: EffectiveUnit, variables: Mapping[str, str]) -> list[str] | None:

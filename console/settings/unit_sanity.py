@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from console.engines.base import Engine
@@ -21,7 +21,12 @@ _NEVER_NOTIFY = frozenset({"sglang", "vllm", "llamacpp", "llama-cpp-python", "tg
 _CHILDREN_DIE = frozenset({"sglang", "vllm"})
 _SECONDS = {"": 1.0, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "hr": 3600.0}
 # Options that spread one engine over several machines, or split it into prefill and decode.
-_NODES = re.compile(r"--nnodes\Z|--disaggregation-mode\Z|--kv-transfer-config\Z|--rpc\Z")
+_NODES = frozenset(
+    {"--nnodes", "--headless", "--data-parallel-address", "--data-parallel-start-rank"}
+    | {"--disaggregation-mode", "--kv-transfer-config", "--rpc"}
+)
+# Their values that leave it alone.
+_ALONE = frozenset({"", "1", "null", "none", "0", "localhost", "127.0.0.1"})
 
 
 @dataclass(frozen=True)
@@ -93,18 +98,16 @@ def _line(unit: EffectiveUnit) -> CommandLine | None:
         return None
 
 
-def several_nodes(argv: list[str]) -> str:
+def several_nodes(argv: Sequence[str], engine: Engine) -> str:
     """The option that makes this one part of an engine on several machines; "" where it stands alone."""
     for index, word in enumerate(argv):
         name, equals, value = word.partition("=")
-        if not _NODES.match(name):
+        full = (engine.resolve_flag(name) or name) if name.startswith("-") else ""
+        if full not in _NODES:
             continue
         given = value if equals else argv[index + 1] if index + 1 < len(argv) else ""
-        if name == "--nnodes" and given in ("", "1"):
-            continue
-        if name == "--disaggregation-mode" and given in ("null", "none"):
-            continue
-        return f"{name} {given}".strip()
+        if full == "--headless" or given not in _ALONE:
+            return name if full == "--headless" else f"{name} {given}".strip()
     return ""
 
 

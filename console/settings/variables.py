@@ -10,7 +10,14 @@ from dataclasses import dataclass
 from console.settings.specifiers import specifiers
 from console.settings.text import Doubt, Origin, Text, plain, unknown
 from console.units.effective import EffectiveUnit
-from console.units.environment import EnvironmentFile, Variable, environment, environment_files, read_environment_file
+from console.units.environment import (
+    EnvironmentFile,
+    Variable,
+    environment,
+    environment_files,
+    read_environment_file,
+    unset,
+)
 from console.units.environment_file import read_environment
 
 _SPECIFIER = re.compile(rb"%(.)")
@@ -60,7 +67,7 @@ def definition(unit: EffectiveUnit, name: str) -> Definition:
                     text = plain(variable.octets, path, variable.spans)
                     value, where = Text(text.octets, text.origins, empty), variable.where
                     unread.clear()
-    if any(name in each.value.split() for each in unit.assignments("Service", "UnsetEnvironment")):
+    if {name, f"{name}={value}"} & unset(unit):
         value, where = None, ""
     return Definition(name, value, where, tuple(unread))
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from console.units.effective import EffectiveUnit
+from console.units.effective import Assignment, EffectiveUnit
 from console.units.environment_file import read_environment
-from console.units.words import UnbalancedQuoteError, first_word
+from console.units.words import UnbalancedQuoteError, Word, first_word
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -52,15 +53,8 @@ def environment(unit: EffectiveUnit) -> tuple[Variable, ...]:
     """The variables of Environment= in order; a later one of the same name wins. Invalid words are left out."""
     found: list[Variable] = []
     for each in unit.assignments("Service", "Environment"):
-        value, position = each.statement.value, 0
         text = unit.source(each.path).text
-        while True:
-            try:
-                word, position = first_word(value, position)
-            except UnbalancedQuoteError:
-                break  # systemd keeps the words before it and ignores the rest of the line
-            if word is None or word.unknown_escape:
-                break
+        for word in _words(each):
             name, equals, content = word.text.partition("=")
             if equals and _NAME.fullmatch(name):
                 skip = len(name) + 1
@@ -68,6 +62,24 @@ def environment(unit: EffectiveUnit) -> tuple[Variable, ...]:
                 value_of = (word.octets[skip:], word.spans[skip:])
                 found.append(Variable(name, content, each.path, line, word.start, word.end, *value_of))
     return tuple(found)
+
+
+def unset(unit: EffectiveUnit) -> frozenset[str]:
+    """What UnsetEnvironment= takes away at last: `NAME` whatever it says, `NAME=value` where it says just that."""
+    return frozenset(word.text for each in unit.assignments("Service", "UnsetEnvironment") for word in _words(each))
+
+
+def _words(assignment: Assignment) -> Iterator[Word]:
+    """systemd keeps the words before one it cannot read, and ignores the rest of the line."""
+    position = 0
+    while True:
+        try:
+            word, position = first_word(assignment.statement.value, position)
+        except UnbalancedQuoteError:
+            return
+        if word is None or word.unknown_escape:
+            return
+        yield word
 
 
 def environment_files(unit: EffectiveUnit) -> tuple[EnvironmentFile, ...]:

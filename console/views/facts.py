@@ -14,8 +14,11 @@ from console.views.levels import levels_table
 GIB = 1024**3
 
 
-def facts_text(facts: Facts, levels: Sequence[Levels], width: int = 80) -> str:
-    """Host, unit, process, engine, GPUs, lock, ledger and the four levels of `levels`, in lines of `width` cells."""
+def facts_text(facts: Facts, levels: Sequence[Levels], width: int = 80, odd: Sequence[str] = ()) -> str:
+    """Host, unit, process, engine, GPUs, lock, ledger and the four levels of `levels`, in lines of `width` cells.
+
+    `odd`: what the unit does that nobody meant.
+    """
     time = clock_s(facts.read_at)
     name = f"{facts.target}  {facts.unit.id}{'  simulated' if facts.host.simulated else ''}"
     said = [f"{pad(name, max(8, width - cells(time) - 2))}  {time}".rstrip()]
@@ -23,6 +26,7 @@ def facts_text(facts: Facts, levels: Sequence[Levels], width: int = 80) -> str:
         ("HOST", _host(facts)),
         ("UNIT", _unit(facts)),
         ("FILES", [_file(file) for file in facts.files]),
+        ("ODD", list(odd)),
         ("PROCESS", _process(facts)),
         ("ENGINE", _engine(facts)),
         ("GPUS", _gpus(facts)),

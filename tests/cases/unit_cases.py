@@ -135,6 +135,12 @@ def edit_of(folder: Path, row: Mapping[str, Any], *, asked: bool, unit: Effectiv
     )
 
 
+def lacks_script(folder: Path, row: Mapping[str, Any]) -> bool:
+    """Whether the row names a wrapper that its folder does not have."""
+    names = [each.strip() for each in (row.get("companions") or "").split(",")]
+    return any(name.endswith(".sh") and not (folder / name).is_file() for name in names)
+
+
 def judge(folder: Path, row: Mapping[str, Any], *, asked: bool) -> Judged:
     """Run one row. `asked`: the runbook asks for what the kind needs asking for (ADD, GENERATED)."""
 
@@ -151,6 +157,8 @@ def judge(folder: Path, row: Mapping[str, Any], *, asked: bool) -> Judged:
         said = f"{error.message} [{error.where}]"
         if not error.where:
             return judged("wrong", f"a refusal without a place: {said}")
+        if wants_edit and lacks_script(folder, row) and "which was not read" in said:
+            return judged("rightly refused", said)  # what the variable is used for stands in a file that is not here
         return judged("refused, an edit was expected" if wants_edit else "rightly refused", said)
     except ConsoleError as error:
         return judged("wrong", f"{type(error).__name__}: {error}")

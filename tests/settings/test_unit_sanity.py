@@ -54,17 +54,23 @@ def test_a_key_in_a_wrapper_is_told_with_its_line() -> None:
 
 
 @pytest.mark.parametrize(
-    ("argv", "part"),
+    ("engine", "arguments", "part"),
     [
-        (["vllm", "serve", "--nnodes", "2"], "--nnodes 2"),
-        (["x", "--nnodes=1"], ""),
-        (["x", "--disaggregation-mode", "prefill"], "--disaggregation-mode prefill"),
-        (["llama-server", "--rpc", "10.0.0.2:50052"], "--rpc 10.0.0.2:50052"),
-        (["x", "--tp-size", "8"], ""),
+        ("vllm", ["--nnodes", "2"], "--nnodes 2"),
+        ("vllm", ["-n", "2", "-r", "1"], "-n 2"),
+        ("vllm", ["--headless"], "--headless"),
+        ("vllm", ["--data_parallel_address=10.0.0.1"], "--data_parallel_address 10.0.0.1"),
+        ("vllm", ["--data-parallel-address", "127.0.0.1"], ""),
+        ("sglang", ["--nnodes=1"], ""),
+        ("sglang", ["--nn", "2"], "--nn 2"),
+        ("sglang", ["--disaggregation-mode", "prefill"], "--disaggregation-mode prefill"),
+        ("sglang", ["--disaggregation-mode", "null"], ""),
+        ("llamacpp", ["--rpc", "10.0.0.2:50052"], "--rpc 10.0.0.2:50052"),
+        ("llamacpp", ["-n", "128"], ""),
     ],
 )
-def test_one_part_of_several_is_recognised(argv: list[str], part: str) -> None:
-    assert several_nodes(argv) == part
+def test_one_part_of_several_is_recognised(engine: str, arguments: list[str], part: str) -> None:
+    assert several_nodes(["x", *arguments], engine_named(engine)) == part
 
 
 def test_time_spans() -> None:

@@ -27,8 +27,9 @@ def test_what_cannot_be_seen_says_why() -> None:
         serving_reason="connection refused",
         lock=LockState(held=True, run="01K2", operator="ops", from_host="desk", since="2026-03-04T02:00:00Z"),
     )
-    text = facts_text(seen, [])
+    text = facts_text(seen, [], odd=["/etc/a.service:3: Type=notify, but it never notifies; Type=simple"])
     for words in (
+        "ODD /etc/a.service:3: Type=notify, but it never notifies; Type=simple",
         "n/a: no nvidia-smi",
         "the journal of the kernel is not readable",
         "load state: masked",
