@@ -1,6 +1,7 @@
 # make demo    the main job on a simulated host; make demo-tui: the terminal UI on one
 # make matrix  every interruption at every moment of the main job, on real hosts (root, most of an hour)
-# make test    everything that is checked; REAL_HOSTS=required: a missing real host is a failure, not a skip
+# make test    everything that is checked; REAL_HOSTS=required, REAL_ENGINE=required: what is missing fails, not skips
+# make engine  a real engine on the CPU, which some tests measure when it is there
 PYTHON ?= python3
 WORKERS ?= 3
 TESTS ?= tests
@@ -8,10 +9,10 @@ VENV := .venv
 IN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-export REAL_HOSTS
+export REAL_HOSTS REAL_ENGINE
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: matrix demo demo-tui story lab test check clean
+.PHONY: engine matrix demo demo-tui story lab test check clean
 
 demo: $(READY)
 	$(IN)/console demo $(if $(FAULT),--fault $(FAULT))
@@ -40,6 +41,10 @@ check: $(READY)
 	$(IN)/ruff format --check
 	$(IN)/mypy
 	$(IN)/lint-imports --no-logo
+
+# A real engine for tests/measure and bench/real_engine.py: llama.cpp's server for the CPU, from a wheel of 33 MB.
+engine: $(READY)
+	$(IN)/pip install -qq --require-hashes -r constraints-engine.txt
 
 # Editable, so that what is tested and tried is what stands here; `pip install --no-deps .` installs for good.
 $(READY): constraints.txt pyproject.toml

@@ -38,12 +38,12 @@ PROMPT_TOKENS = 1024
 class PathReader(Reader):
     """Asks an engine on a port of loopback, one connection a request as through SSH; it knows no host behind it."""
 
-    def __init__(self, port: int, speed: float) -> None:
+    def __init__(self, port: int, speed: float, engine: str = "sglang") -> None:
         self.target = Target(
             host_name="lab",
             service_name="bare",
             host=Host(address="127.0.0.1", user="ops"),
-            service=Service(unit="bare.service", engine="sglang", url=f"http://127.0.0.1:{port}"),
+            service=Service(unit="bare.service", engine=engine, url=f"http://127.0.0.1:{port}"),
         )
         self.redactor = Redactor()
         self.clock = SystemClock(speed)

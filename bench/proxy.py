@@ -13,6 +13,7 @@ import contextlib
 import random
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 PIECE = 65536
@@ -93,7 +94,7 @@ class Proxy:
         self.connections += 1
         try:
             far, forth = await asyncio.open_connection("127.0.0.1", self.target)
-        except OSError:
+        except (OSError, asyncio.CancelledError):  # as below
             back.close()
             self._tasks.discard(task)
             return
@@ -116,7 +117,8 @@ class Proxy:
         finally:
             for way in ways:
                 way.cancel()
-            await asyncio.gather(*ways, return_exceptions=True)
+            with suppress(asyncio.CancelledError):
+                await asyncio.gather(*ways, return_exceptions=True)
             for writer in (forth, back):
                 writer.close()
             self._tasks.discard(task)

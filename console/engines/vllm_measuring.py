@@ -62,14 +62,19 @@ class VLLMMeasuring:
         )
 
     def read_part(self, line: str) -> Generation | None:
+        """Counts where the part has some, and what it said: text, reasoning or a tool's call; a role alone is none.
+
+        `continuous_usage_stats` counts in every part; a release without it counts in the last one only.
+        """
         name, _, data = line.partition(":")
         if name != "data" or not data.strip() or data.strip() == "[DONE]":
             return None
         body = as_dict(read_json(data.strip().encode()))
         usage = as_dict(body.get("usage"))
-        if not usage:
-            return None
         choices = [item for item in as_list(body.get("choices")) if isinstance(item, dict)]
+        text = said_in(choices[0]) if choices else ""
+        if not usage and not text:
+            return None
         finish = choices[0].get("finish_reason") if choices else None
         return Generation(
             as_count(usage.get("prompt_tokens")),
@@ -78,6 +83,7 @@ class VLLMMeasuring:
             None,
             None,
             finish if isinstance(finish, str) else None,
+            text=text,
         )
 
     def tokenize(self, text: str) -> Request:
@@ -106,6 +112,16 @@ class VLLMMeasuring:
     def speculates(self, settings: Mapping[str, str]) -> bool | None:
         """It does not say; its counters do."""
         return None
+
+
+def said_in(choice: Mapping[str, Any]) -> str:
+    """What a part of a stream says: `text` of a completion, or of a chat's delta whatever a token can become."""
+    delta = as_dict(choice.get("delta"))
+    said = [choice.get("text"), *(delta.get(name) for name in ("content", "reasoning_content", "reasoning"))]
+    for call in as_list(delta.get("tool_calls")):
+        called = as_dict(as_dict(call).get("function"))
+        said += [called.get("name"), called.get("arguments")]
+    return "".join(part for part in said if isinstance(part, str))
 
 
 def _text_of(body: Mapping[str, Any]) -> str:

@@ -27,6 +27,7 @@ class Answer:
     read: Generation
     client_s: float
     stream: tuple[tuple[float, int], ...] = ()  # seconds since it was sent, tokens by then
+    first_s: float | None = None  # since it was sent: the first part with text, reasoning or a tool's call in it
 
 
 @dataclass
@@ -82,7 +83,7 @@ class Bench:
                 hint=f"journalctl -u {self.reader.target.service.unit} -n 200 on the host shows its last words",
             )
         if stream and parts.last is not None:
-            return Answer(parts.last, reply.duration_s, tuple(parts.seen))
+            return Answer(parts.last, reply.duration_s, tuple(parts.seen), parts.first_s)
         return Answer(self.measuring.read(reply), reply.duration_s)
 
     async def take_back(self, name: str) -> None:
@@ -136,6 +137,7 @@ class Parts:
     measuring: Measuring
     seen: list[tuple[float, int]] = field(default_factory=list)
     last: Generation | None = None
+    first_s: float | None = None
     rest: bytes = b""
 
     def take(self, at_s: float, part: bytes) -> None:
@@ -144,6 +146,10 @@ class Parts:
             read = self.measuring.read_part(line.decode("utf-8", "replace"))
             if read is None:
                 continue
+            if self.first_s is None and (read.text or read.completion_tokens):
+                self.first_s = at_s
+            if read.completion_tokens is None and self.last is not None and self.last.completion_tokens is not None:
+                continue  # a last part without counts takes none away
             self.last = read
             if read.completion_tokens:
                 self.seen.append((at_s, read.completion_tokens))

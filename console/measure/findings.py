@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from console.analysis.statistics.quantiles import quantile
 from console.analysis.statistics.sweep import SweepFit
-from console.measure.load import between_tokens_s
 from console.schema.cells import Cell
 from console.schema.events import FindingMade
 from console.schema.loads import Level
@@ -115,19 +113,7 @@ def of_level(target: str, level: Level, text_class: str) -> FindingMade:
         reason = level.reason or "no time at which all streams were at work"
         return FindingMade.model_validate({**common, "name": "not_measured", "value": reason, "figures": name})
     good = [one for one in level.requests if not one.refused]
-    times = {
-        "ttft": [one.first_s - one.scheduled_s for one in good if one.first_s is not None],
-        "itl": [gap for one in good if (gap := between_tokens_s(one)) is not None],
-        "e2e": [one.ended_s - one.scheduled_s for one in good if one.ended_s is not None],
-    }
-    figures, flags = dict(name), list(level.flags)
-    for word, values in times.items():
-        for share in (0.5, 0.95):
-            if values:
-                found = quantile(values, share)
-                scale, unit = (1000, "ms") if word == "itl" else (1, "s")
-                figures[f"{word}_p{share * 100:.0f}_{unit}"] = round(found.value * scale, 4)
-                flags += [f"p{share * 100:.0f} is {flag}" for flag in found.flags if flag.startswith("max")]
+    figures = name | {word: value for word, value in level.figures.items() if not word.endswith("_n")}
     if level.pool_usage_most is not None:
         figures["kv_use_percent"] = round(100 * level.pool_usage_most, 1)
     if level.queued_most is not None:
@@ -141,7 +127,6 @@ def of_level(target: str, level: Level, text_class: str) -> FindingMade:
         "method": "open_loop" if level.per_s else "closed_loop",
         "context_tokens": good[0].prompt_tokens if good else None,
         "figures": figures,
-        "flags": tuple(dict.fromkeys(flags)),
     }
     return FindingMade.model_validate(found_one)
 

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 
 from console.analysis.statistics.quantiles import quantile
 from console.measure.bench import Answer, Bench
+from console.measure.latencies import between_tokens_s, figures_of
 from console.measure.pairs import others
 from console.schema.loads import Level, Sent
 
 # How often the server is asked how busy it is, and our own loop how late; seconds.
 LOOK_EVERY_S = 1.0
 PROBE_EVERY_S = 0.2
-# Our own lag may be this share of the time between two tokens; above, we measure ourselves.
+# Our own lag (p99) may be this share of a time that is told; above, we measure ourselves.
 LAG_SHARE = 0.05
 # The window over which tokens count: from the first to the last moment with this share of the most streams at once.
 STEADY_SHARE = 0.9
@@ -98,8 +100,10 @@ class LoadLevel:
     def _keep(self, scheduled_s: float, sent_s: float, answer: Answer) -> None:
         read = answer.read
         tokens = [(at, count) for at, count in answer.stream if count]  # a first part without a token is no token
+        first_s = answer.first_s if answer.first_s is not None else tokens[0][0] if tokens else None
+        ended_s = tokens[-1][0] if tokens else answer.client_s
         before = 0
-        for at, count in tokens:
+        for at, count in tokens if len(tokens) > 1 else spread(first_s, ended_s, read.completion_tokens or 0):
             self.arrivals.append((sent_s + at, count - before))
             before = count
         why = read.error or ("" if read.completion_tokens == self.wish.output_tokens else "ended early")
@@ -107,9 +111,9 @@ class LoadLevel:
             Sent(
                 scheduled_s=scheduled_s,
                 sent_s=sent_s,
-                first_s=sent_s + tokens[0][0] if tokens else None,
-                ended_s=sent_s + (tokens[-1][0] if tokens else answer.client_s),
-                first_tokens=tokens[0][1] if tokens else 0,
+                first_s=None if first_s is None else sent_s + first_s,
+                ended_s=sent_s + ended_s,
+                first_tokens=tokens[0][1] if len(tokens) > 1 else 1,
                 prompt_tokens=read.prompt_tokens,
                 completion_tokens=read.completion_tokens,
                 cached_tokens=read.cached_tokens,
@@ -149,12 +153,33 @@ class LoadLevel:
             return "refused", "server busy: others came meanwhile"
         if not any(not one.refused for one in self.sent):
             return "refused", next((one.refused for one in self.sent if one.refused), "nothing was answered")
-        gap_s = quantile([gap for one in self.sent if (gap := between_tokens_s(one)) is not None] or [0.0], 0.5).value
-        lag_s = self.lag_p99_s
-        if lag_s is not None and gap_s and lag_s > LAG_SHARE * gap_s:
-            late = f"our own loop was {lag_s * 1000:.1f} ms late, {gap_s * 1000:.1f} ms are between two tokens"
+        if late := self._too_slow():
             return "refused", f"the client is the bottleneck: {late}"
         return "measured", ""
+
+    def _too_slow(self) -> str:
+        """Why our own loop would be measured; empty where it kept up.
+
+        It adds its lateness to a time to the first token, and at most that to a whole answer's span; between two
+        tokens it is divided by their number. A loop that is always later than a token takes falls behind them.
+        """
+        lag_s = self.lag_p99_s
+        if lag_s is None:
+            return ""
+        good = [one for one in self.sent if not one.refused and one.first_s is not None and one.ended_s is not None]
+        told = f"our own loop was {lag_s * 1000:.1f} ms late"
+        for what, values in (
+            ("to the first token", [(one.first_s or 0.0) - one.sent_s for one in good]),
+            ("of an answer's tokens", [(one.ended_s or 0.0) - (one.first_s or 0.0) for one in good]),
+        ):
+            middle_s = quantile(values, 0.5).value if values else math.inf
+            if lag_s > LAG_SHARE * middle_s:
+                return f"{told}, {middle_s * 1000:.0f} ms is the time {what}"
+        gaps = [gap for one in good if (gap := between_tokens_s(one)) is not None]
+        usual_s = quantile(self.lags_s, 0.5).value
+        if gaps and usual_s > quantile(gaps, 0.5).value:
+            return f"{told}, {usual_s * 1000:.1f} ms usually, and that is longer than a token takes"
+        return ""
 
     @property
     def lag_p99_s(self) -> float | None:
@@ -169,6 +194,7 @@ class LoadLevel:
         late = [one.sent_s - one.scheduled_s for one in self.sent]
         flags = [f"{sum(bool(one.refused) for one in self.sent)} requests refused"]
         flags = flags if flags[0][0] != "0" else []
+        figures, few = figures_of(self.sent) if state == "measured" else ({}, ())
         if self.wish.per_s and late and quantile(late, 0.99).value > LATE_S:
             flags.append(f"sent up to {max(late) * 1000:.0f} ms late")
         return Level.model_validate(
@@ -185,7 +211,8 @@ class LoadLevel:
                 "queued_most": max(self.queued, default=None),
                 "pool_usage_most": max(self.usage, default=None),
                 "client_lag_ms": None if lag_s is None else lag_s * 1000,
-                "flags": flags,
+                "figures": figures,
+                "flags": [*flags, *few],
             }
         )
 
@@ -201,12 +228,11 @@ async def together(work: list[Coroutine[None, None, None]]) -> None:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def between_tokens_s(one: Sent) -> float | None:
-    """Mean time between two tokens of a request: its span over the engine's count, never over chunks."""
-    if one.refused or one.first_s is None or one.ended_s is None or not one.completion_tokens:
-        return None
-    tokens = one.completion_tokens - one.first_tokens
-    return (one.ended_s - one.first_s) / tokens if tokens > 0 and one.ended_s > one.first_s else None
+def spread(first_s: float | None, ended_s: float, tokens: int) -> list[tuple[float, int]]:
+    """Arrivals of an answer whose tokens were counted at its end only: evenly from its first to its last."""
+    if first_s is None or tokens < 2 or ended_s <= first_s:
+        return [(ended_s, tokens)]
+    return [(first_s + (ended_s - first_s) * number / (tokens - 1), number + 1) for number in range(tokens)]
 
 
 def steady(sent: list[Sent]) -> tuple[float, float] | None:

@@ -6,6 +6,8 @@ import csv
 import io
 from collections.abc import Iterable
 
+from console.results import measured_load
+from console.results.spreadsheet import text
 from console.results.svg import Band, chart
 from console.schema.cells import Cell
 from console.schema.events import FindingMade
@@ -27,7 +29,7 @@ def files(record: Record) -> dict[str, str]:
         if cells:
             found[f"{step}.csv"] = table(cells)
     svg = sweep_chart(record)
-    return found | ({"sweep.svg": svg} if svg else {})
+    return found | ({"sweep.svg": svg} if svg else {}) | measured_load.files(record)
 
 
 def table(cells: Iterable[Cell]) -> str:
@@ -40,16 +42,6 @@ def table(cells: Iterable[Cell]) -> str:
         values = [text(getattr(cell, name)) for name in COLUMNS]
         writer.writerow([*values, *(text(rates.get(clock)) for clock in CLOCKS), "; ".join(cell.flags)])
     return out.getvalue()
-
-
-def text(value: object) -> str:
-    """A cell of a spreadsheet; one that begins like a formula is no formula."""
-    if value is None:
-        return ""
-    if isinstance(value, float):
-        return f"{value:.6g}"
-    said = str(value)
-    return f"'{said}" if said[:1] in ("=", "+", "-", "@") else said
 
 
 def sweep_chart(record: Record) -> str:

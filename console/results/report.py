@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from console.results import before_after
+from console.results import before_after, measured_load
 from console.results.figures import figure, main_figures, span
 from console.schema.cells import Cell
 from console.schema.events import FindingMade, LevelsRead
@@ -80,6 +80,10 @@ def _measured(record: Record) -> Iterator[str]:
     )
     if any(cell.step == "sweep" for cell in record.cells) and any(f.name == "step_time_fit" for f in record.findings):
         yield from ("![Step time over context](sweep.svg)", "")
+    shown = measured_load.REPORTED
+    yield from _section("Load", shown, (measured_load.row(level, shown) for level in record.loads))
+    if measured_load.chart_of(record):
+        yield from ("![Throughput under load](load.svg)", "")
 
 
 def _cell_row(cell: Cell) -> tuple[str, ...]:

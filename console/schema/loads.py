@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from pydantic import Field
+
 from console.schema.names import Read
 
 
@@ -37,4 +39,5 @@ class Level(Read):
     queued_most: int | None = None
     pool_usage_most: float | None = None  # 0 to 1
     client_lag_ms: float | None = None  # p99 of how late our own loop was
+    figures: dict[str, float] = Field(default_factory=dict)  # ttft_p50_s, itl_p95_ms, e2e_n: quantiles with their n
     flags: tuple[str, ...] = ()

@@ -9,6 +9,7 @@ from console.schema.outcome import Outcome
 from console.views.cells import wrap
 from console.views.diagnosis import diagnosis_lines
 from console.views.figures import clock_s, duration, number
+from console.views.load import load_lines
 from console.views.measured import measured_lines
 from console.views.tables import table
 
@@ -31,6 +32,8 @@ def final_lines(state: RunState, width: int = 80) -> list[str]:
         target = state.targets.get(name)
         if target is not None and target.cells:
             said += ["", *measured_lines(target.cells, target.findings, width), ""]
+        if target is not None and target.loads:
+            said += ["", *load_lines(target.loads, width), ""]
         if target is not None and (told := diagnosis_lines(target.findings, target.conclusions, width)):
             said += ["", *told, ""]
         if target is not None:

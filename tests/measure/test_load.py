@@ -5,8 +5,11 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import pytest
+
 from console.measure.findings import of_level
-from console.measure.load import LoadLevel, Wish, between_tokens_s, steady
+from console.measure.latencies import between_tokens_s, figures_of
+from console.measure.load import LoadLevel, Wish, spread, steady
 from console.schema.loads import Level, Sent
 from tests.measure.made_up import MadeUpEngine, Truth, bench
 
@@ -63,3 +66,40 @@ async def test_somebody_else_on_the_server_is_refused() -> None:
 async def test_what_the_engine_refuses_is_quoted() -> None:
     level = await one_stream(Truth(refuses="The input is too long."))
     assert (level.state, level.reason) == ("refused", "The input is too long.")
+
+
+def test_times_count_from_when_a_request_should_have_been_sent() -> None:
+    held_up = sent(2.0, 12.5).model_copy(update={"scheduled_s": 0.0})
+    figures, said = figures_of([held_up])
+    assert (figures["ttft_p50_s"], figures["e2e_p50_s"], figures["itl_p50_ms"]) == (2.5, 12.5, 100.0)
+    assert (figures["ttft_n"], figures["e2e_n"]) == (1, 1)
+    assert said == ("p95 is max of 1",)
+
+
+class Late(LoadLevel):
+    """Our own loop is `late_s` late whenever it looks."""
+
+    late_s = 0.0
+
+    async def _probe(self) -> None:
+        self.lags_s += [self.late_s] * 100
+
+
+@pytest.mark.parametrize(
+    ("late_s", "state", "said"),
+    [(0.002, "measured", ""), (0.03, "refused", "time to the first token"), (0.009, "refused", "than a token takes")],
+)
+async def test_a_client_that_does_not_keep_up_is_refused(late_s: float, state: str, said: str) -> None:
+    at = bench(MadeUpEngine(truth=Truth(slope_ms=0.0, caches=False, overhead_s=0.3)))
+    chance = random.Random(2)
+    level = Late(at, Wish(1, 8, 256), lambda: tuple(chance.choices(range(9, 99), k=500)), chance)
+    level.late_s = late_s
+    found = await level.measure()
+    assert found.state == state
+    assert said in found.reason
+    assert (found.reason != "") == found.reason.startswith("the client is the bottleneck")
+
+
+def test_tokens_counted_at_the_end_only_are_spread_over_the_answer() -> None:
+    assert spread(1.0, 3.0, 5) == [(1.0, 1), (1.5, 2), (2.0, 3), (2.5, 4), (3.0, 5)]
+    assert spread(None, 3.0, 5) == [(3.0, 5)]

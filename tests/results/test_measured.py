@@ -5,12 +5,16 @@ from __future__ import annotations
 import csv
 import xml.etree.ElementTree as ElementTree
 
-from console.results.measured import files, text
+from console.results.measured import files
+from console.results.report import render
+from console.results.spreadsheet import text
 from console.results.svg import ceiling
 from console.schema.cells import Cell, Estimate
 from console.schema.events import FindingMade
+from console.schema.loads import Level
 from console.schema.outcome import Outcome
 from console.schema.record import Record
+from console.views.load import load_lines
 
 
 def record() -> Record:
@@ -68,3 +72,36 @@ def test_nothing_measured_makes_no_file() -> None:
 
 def test_axes_end_at_round_numbers() -> None:
     assert [ceiling(value) for value in (0.9, 1.1, 2.2, 30, 51, 203_386)] == [1, 2, 2.5, 50, 100, 250_000]
+
+
+def load_record() -> Record:
+    figures = {"ttft_p50_s": 0.2, "ttft_p95_s": 0.4, "itl_p50_ms": 6.25, "itl_p95_ms": 7.0, "e2e_p50_s": 1.8}
+    levels = [
+        Level(streams=n, tok_min_gpu=8000.0 * n, figures=figures, flags=("p95 is max of 8",), requests=())
+        for n in (1, 4)
+    ]
+    refused = Level(streams=8, state="refused", reason="server busy")
+    return record().model_copy(update={"cells": (), "findings": (), "loads": (*levels, refused)})
+
+
+def test_a_row_a_level_and_a_chart_of_throughput() -> None:
+    made = files(load_record())
+    rows = list(csv.DictReader(made["load.csv"].splitlines()))
+    assert [(row["streams"], row["tok_min_gpu"], row["ttft_p95_s"]) for row in rows] == [
+        ("1", "8000", "0.4"),
+        ("4", "32000", "0.4"),
+        ("8", "", ""),
+    ]
+    assert rows[2]["reason"] == "server busy"
+    texts = [e.text or "" for e in ElementTree.fromstring(made["load.svg"]).iter() if e.tag.endswith("text")]
+    assert {"streams at once", "tok/min/GPU", "node7/chat: throughput under load (simulated)"} <= set(texts)
+
+
+def test_the_report_and_the_terminal_show_the_same_level() -> None:
+    report = render(load_record())
+    assert "| 4 | 0 | 0 | 0.2 | 0.4 | 6.25 | 7 | 1.8 |  | 32000 |  | measured | p95 is max of 8 |" in report
+    assert "![Throughput under load](load.svg)" in report
+    lines = load_lines(load_record().loads)
+    assert max(map(len, lines)) <= 80
+    assert any("0.20/0.40" in line and "6.2/7.0" in line and "32,000" in line for line in lines)
+    assert any("server busy" in line for line in lines)
