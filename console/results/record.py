@@ -154,6 +154,9 @@ def save_record(directory: RunDirectory, record: Record, redactor: Redactor) -> 
 def write_documents(folder: Path, files: Mapping[str, bytes]) -> None:
     """Write the files of a record, each whole or not at all, record.json last. Raises OSError."""
     folder.mkdir(parents=True, exist_ok=True)
+    for left in folder.iterdir():
+        if any(left.name.startswith(f".{name}.") for name in files):
+            left.unlink(missing_ok=True)  # of a console that died while it wrote
     for name in sorted(files, key=lambda name: name == "record.json"):
         write_durably(folder / name, files[name], mode=0o644)
 

@@ -14,8 +14,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from console.errors import CommitError, HookRefusedError, RepositoryBusyError
-from console.results import message
+from console.errors import CommitError, RepositoryBusyError
+from console.results import message, refusals
+from console.results.commit import NotSignedError, RecordCommit
 from console.results.git import Answer, Git
 from console.results.publish import Publisher, Upstream
 from console.results.record import documents, folder_of, masked, write_documents
@@ -26,11 +27,6 @@ COMMIT_TIMEOUT_S = 120.0  # hooks and signing take their time
 BUSY_PATIENCE_S = 5.0
 
 _RFC_3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
-_BUSY = re.compile(r"\.lock': File exists|cannot lock ref|Unable to create '[^']*\.lock'")
-_SIGNING = re.compile(
-    r"gpg failed to sign|failed to write commit object|signing failed|cannot run gpg|user\.signingkey", re.I
-)
-_UNFINISHED = re.compile(r"during a (merge|rebase|cherry-pick|revert)")
 
 
 class Repository:
@@ -60,6 +56,7 @@ class Repository:
         self._patience_s = busy_patience_s
         self._opening = threading.Lock()
         self._git_folder: Path | None = None
+        self._plain: RecordCommit | None = None
         self._identity: dict[str, str] | None = None
 
     def commit_target(self, record: Record, redactor: Redactor) -> str:
@@ -125,13 +122,15 @@ class Repository:
                 self._flock(folder, self.path)
                 if not os.path.lexists(self.path / ".git"):
                     self._create()
-                found = self._git.run("rev-parse", "--absolute-git-dir", "--is-inside-work-tree")
+                paths = ("--git-path", "index", "--git-path", "hooks")
+                found = self._git.run("rev-parse", "--absolute-git-dir", "--is-inside-work-tree", *paths)
             finally:
                 os.close(folder)
             lines = found.out.splitlines()
-            if not found.ok or len(lines) != 2 or lines[1] != "true":
+            if not found.ok or len(lines) != 4 or lines[1] != "true":
                 raise self._error(f"git cannot use this repository: {found.said}")
             self._git_folder = Path(lines[0])
+            self._plain = RecordCommit(self._git, self._git_folder, self.path / lines[2], self.path / lines[3])
 
     def _create(self) -> None:
         if (self.path / "HEAD").is_file() and (self.path / "objects").is_dir():
@@ -148,6 +147,7 @@ class Repository:
     def _locked(self) -> Iterator[None]:
         """Our own lock: git's are held for moments and nobody can wait for them. Raises RepositoryBusyError."""
         assert self._git_folder is not None
+        assert self._plain is not None
         path = self._git_folder / "console.lock"
         try:
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -155,6 +155,7 @@ class Repository:
             raise self._error(f"cannot lock: {error.strerror or error}", where=str(path)) from error
         try:
             self._flock(descriptor, path)
+            self._plain.heal()
             yield
         finally:
             os.close(descriptor)
@@ -193,20 +194,23 @@ class Repository:
         identity = self._identity_if_none()
         if _RFC_3339.fullmatch(record.finished_at):
             identity = identity | {"GIT_AUTHOR_DATE": record.finished_at}
-        # `git commit`, not the index by hand: hooks and signing happen as the operator configured them.
-        # --cleanup: commit.cleanup=strip would take lines that begin with # away.
-        commit = ("commit", "-q", "--only", "--cleanup=whitespace", "-F", "-", "--", folder)
+        plain = self._plain
+        assert plain is not None
+        names = list(documents(record))
         answer = Answer(1, "", "")
         try:
             for pause in self._pauses(self._patience_s):
-                # -f: an operator's ignore rules are not about records.
-                # -N: a death before the commit leaves nothing staged that an operator's own commit would sweep in.
-                answer = self._git.run("add", "-f", "-N", "--", folder)
-                if answer.ok:
-                    answer = self._git.run(*commit, data=text, timeout_s=COMMIT_TIMEOUT_S, extra=identity)
-                if answer.ok or not _BUSY.search(answer.err):
+                if plain.is_plain():
+                    answer = plain.commit(folder, names, text, identity)
+                else:
+                    answer = self._by_porcelain(folder, text, identity)
+                if answer.ok or not refusals.BUSY.search(answer.err):
                     break
                 self._sleep(pause)
+        except NotSignedError as error:
+            raise refusals.not_signed(error.answer, self.path) from error
+        except OSError as error:
+            raise self._error(f"cannot write: {error.strerror or error}", where=str(error.filename or "")) from error
         except CommitError:
             self._unstage(folder)
             raise
@@ -214,8 +218,19 @@ class Repository:
             self._unstage(folder)
             # git can die after the commit stands, in a hook or while it writes the index.
             if self._sha_of(folder) is None:
-                raise self._refused(answer)
+                raise refusals.refused(answer, self.path, self._patience_s)
         return self._check(folder, record.run)
+
+    def _by_porcelain(self, folder: str, text: str, identity: Mapping[str, str]) -> Answer:
+        """By `git commit`: hooks happen as the operator configured them, and what it must refuse it names."""
+        # -f: an operator's ignore rules are not about records.
+        # -N: a death before the commit leaves nothing staged that an operator's own commit would sweep in.
+        added = self._git.run("add", "-f", "-N", "--", folder)
+        if not added.ok:
+            return added
+        # --cleanup: commit.cleanup=strip would take lines that begin with # away.
+        commit = ("commit", "-q", "--only", "--cleanup=whitespace", "-F", "-", "--", folder)
+        return self._git.run(*commit, data=text, timeout_s=COMMIT_TIMEOUT_S, extra=identity)
 
     def _unstage(self, folder: str) -> None:
         """The path is ours alone, so setting it to what HEAD has leaves the index as the operator had it."""
@@ -275,26 +290,6 @@ class Repository:
         except CommitError as error:
             return error.message
 
-    def _refused(self, answer: Answer) -> CommitError:
-        """Git's complaint as an error of ours."""
-        text = answer.err
-        if _BUSY.search(text):
-            lock = re.search(r"'([^']*\.lock)'", text)
-            return RepositoryBusyError(
-                f"git's lock was not free within {self._patience_s:g} s: {answer.said}",
-                where=str(self.path),
-                hint=f"if no git runs there: rm {lock[1] if lock else 'the lock'}; then console recover",
-            )
-        if _SIGNING.search(text):
-            return HookRefusedError(f"signing failed: {answer.said}", where=str(self.path), hint=RECOVER)
-        if found := _UNFINISHED.search(text):
-            return self._error(f"a {found[1]} is not finished there", hint=f"finish it in {self.path}, then {RECOVER}")
-        if answer.code == 1 and not text.startswith(("fatal:", "error:")):
-            return HookRefusedError(
-                f"a commit hook refused: {answer.said or 'it said nothing'}", where=str(self.path), hint=RECOVER
-            )
-        return self._error(answer.said or f"git ended with {answer.code}")
-
     def _error(self, text: str, *, where: str = "", hint: str = "") -> CommitError:
         return CommitError(
             text, where=where or str(self.path), hint=hint or "set [results] path, or repair it; then console recover"
@@ -307,9 +302,6 @@ class Repository:
             yield pause
             spent += pause
             pause = min(pause * 1.5, 0.5)
-
-
-RECOVER = "console recover commits it once that is right"
 
 
 def last_message(path: Path, environment: Mapping[str, str] = os.environ) -> str:

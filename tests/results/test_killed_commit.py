@@ -12,34 +12,37 @@ from typing import Any
 import pytest
 
 from console.errors import RepositoryBusyError
-from console.results.git import Answer, Git
+from console.results.git import Git
 from console.results.repository import Repository
 from console.schema.record import Record
 from console.secrets import Redactor
 
 GitCommand = Callable[..., str]
 REDACTOR = Redactor()
-POINTS = 20  # more than a commit has; the test says so when it is not
+POINTS = 50  # more than a commit has; the test says so when it is not
 
 
-def killed_at(path: Path, record: Record, point: int, when: str) -> bool:
-    """Commit in a process of its own that dies around its git command number `point`; False where it got further."""
+def killed_at(path: Path, record: Record, point: int) -> bool:
+    """Commit in a process of its own that dies before its step number `point`; False where it has fewer.
+
+    Steps are git commands, and what is done to the index and its lock; dying after one is dying before the next.
+    """
     child = os.fork()
     if child == 0:
         count = 0
-        real = Git.run
 
-        def run(self: Git, *words: str, **options: Any) -> Answer:
-            nonlocal count
-            count += 1
-            if count == point and when == "before":
-                os.kill(os.getpid(), signal.SIGKILL)
-            answer = real(self, *words, **options)
-            if count == point:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return answer
+        def counted(real: Callable[..., Any]) -> Callable[..., Any]:
+            def step(*words: Any, **options: Any) -> Any:
+                nonlocal count
+                count += 1
+                if count == point:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                return real(*words, **options)
 
-        Git.run = run  # type: ignore[method-assign]
+            return step
+
+        for owner, name in ((Git, "run"), (os, "link"), (Path, "replace"), (Path, "unlink")):
+            setattr(owner, name, counted(getattr(owner, name)))
         try:
             Repository(path, environment=os.environ).commit_target(record, REDACTOR)
         except BaseException:  # noqa: BLE001 - the parent sees the exit code
@@ -50,38 +53,47 @@ def killed_at(path: Path, record: Record, point: int, when: str) -> bool:
     return os.WIFSIGNALED(status)
 
 
-def check(path: Path, record: Record, another: Record, git: GitCommand) -> None:
-    """What must hold after any death: an operator's commit and another record take nothing along; then once."""
+def check(path: Path, record: Record, another: Record | None, git: GitCommand) -> None:
+    """What must hold after any death: an operator's commit and another record take nothing along; then once.
+
+    While the dead one's lock lies on the index nobody's git commits at all; the next console takes it away.
+    """
     assert git("fsck", "--strict", "--no-dangling") == ""
     (path / "notes.md").write_text("a person's\n")
+    repository = Repository(path, environment=os.environ, busy_patience_s=0.2)
+    if locked := (path / ".git" / "index.lock").exists():
+        repository.commit_target(another or record, REDACTOR)
+        assert added(git) <= {(another or record).run}
     git("add", "notes.md")
     git("commit", "-q", "-m", "a person's")
-    assert git("show", "--format=", "--name-only", "HEAD").split() == ["notes.md"]
-    repository = Repository(path, environment=os.environ, busy_patience_s=0.2)
-    repository.commit_target(another, REDACTOR)
-    assert {name.split("/")[3] for name in git("show", "--format=", "--name-only", "HEAD").split()} == {another.run}
+    assert git("show", "--format=", "--name-status", "HEAD").split() == ["A", "notes.md"]
+    if another and not locked:
+        repository.commit_target(another, REDACTOR)
+        assert added(git) == {another.run}
     repository.commit_target(record, REDACTOR)
     runs = git("log", "--format=%(trailers:key=Run-Id,valueonly)").split()
-    assert sorted(runs) == sorted({another.run, record.run})
+    assert sorted(runs) == sorted({one.run for one in (another, record) if one})
     assert git("status", "--porcelain") == ""
 
 
-@pytest.mark.parametrize("when", ["before", "after"])
-def test_between_any_two_git_commands(
-    tmp_path: Path, record: Record, git: GitCommand, when: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def added(git: GitCommand) -> set[str]:
+    """The runs whose files the newest commit brings."""
+    return {name.split("/")[3] for name in git("show", "--format=", "--name-only", "HEAD").split()}
+
+
+def test_between_any_two_steps(tmp_path: Path, record: Record, git: GitCommand) -> None:
     another = record.model_copy(update={"run": "01KAYX5V000000000000000001"})
     for point in range(1, POINTS):
-        path = tmp_path / f"{when}{point}"
+        path = tmp_path / str(point)
 
         def here(*words: str, path: Path = path) -> str:
             return git(*words, at=path)
 
-        if not killed_at(path, record, point, when):
+        if not killed_at(path, record, point):
             return
         if not (path / ".git" / "HEAD").is_file():
             continue  # dead before there was a repository
-        check(path, record, another, here)
+        check(path, record, another if point % 3 == 0 else None, here)
     pytest.fail("a commit has more points than this test kills it at")
 
 
