@@ -63,11 +63,12 @@ def test_a_branch_that_moves_meanwhile_keeps_both(
 ) -> None:
     repository = Repository(furnished, environment=os.environ)
     repository.open()
-    real, done = repository._git.run, []
+    real = repository._git.run
+    done: list[str] = []
 
     def run(*words: str, **options: object) -> object:
         if words[0] == "commit-tree" and not done:
-            done.append(words)
+            done.append(words[0])
             git("commit", "-q", "--allow-empty", "-m", "a person's")
         return real(*words, **options)  # type: ignore[arg-type]
 
