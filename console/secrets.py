@@ -16,6 +16,8 @@ __all__ = ["MASK", "Redactor", "Secret", "is_secret_name"]
 
 MASK = "***"
 DIGEST_DIGITS = 6
+# The same lines and events pass several sinks: so many texts of at most that many characters are not masked again.
+_REMEMBERED, _LONGEST_REMEMBERED = 4096, 4096
 # A mask of ours, with or without the digest that tells whether two masked values were the same one.
 _MASKED = re.compile(rf"\*\*\*(?:[0-9a-f]{{{DIGEST_DIGITS}}})?")
 
@@ -94,6 +96,7 @@ class Redactor:
         self._origin: dict[str, str] = {}  # a spelling of a value → the value
         self._values: set[str] = set()
         self._by_value: re.Pattern[str] | None = None
+        self._done: dict[str, str] = {}  # what `text` made of a text, until another value is learned
 
     @property
     def _key(self) -> bytes:
@@ -143,6 +146,7 @@ class Redactor:
         fresh -= self._values
         if fresh:
             self._values |= fresh
+            self._done.clear()
             longest_first = sorted(self._values, key=len, reverse=True)
             self._by_value = re.compile("|".join(map(_value_pattern, longest_first)))
 
@@ -163,6 +167,16 @@ class Redactor:
 
     def text(self, text: str) -> str:
         """`text` with every secret replaced by ***."""
+        if len(text) > _LONGEST_REMEMBERED:
+            return self._masked(text)
+        done = self._done.get(text)
+        if done is None:
+            if len(self._done) >= _REMEMBERED:
+                self._done.clear()
+            done = self._done[text] = self._masked(text)
+        return done
+
+    def _masked(self, text: str) -> str:
         if self._by_value is not None:
             text = self._by_value.sub(self._known, text)
         if "PRIVATE KEY-----" in text:

@@ -136,3 +136,6 @@ class LlamaCpp:
 
 def _rounded(tokens: int) -> int:
     return (tokens + BLOCK - 1) // BLOCK * BLOCK
+
+
+ENGINES = (LlamaCpp(),)

@@ -7,6 +7,7 @@ are missing in older builds, and a router puts `[port] ` of the instance before 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from console.engines.base import LogLine
 from console.engines.logtable import Row, Values, number, read_line
@@ -241,6 +242,7 @@ TABLE: tuple[Row, ...] = (
 )
 
 
+@lru_cache(maxsize=4096)  # a plan, a proof and a watch read the same lines
 def read_log(line: str) -> LogLine | None:
     """One line as the table reads it, or None. A router's instance is a value of the line."""
     shown = _COLOURS.sub("", line).strip()

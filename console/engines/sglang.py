@@ -190,3 +190,6 @@ class SGLang:
             context_length - 1 - reserved_tokens - output_tokens,
         )
         return max(most, 0)
+
+
+ENGINES = (SGLang(),)

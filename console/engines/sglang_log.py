@@ -8,6 +8,7 @@ Everything goes to stderr. "GB" in these lines is GiB. Lines come split at \n an
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from console.engines.base import LogLine
 from console.engines.logtable import Row, Values, number, read_line
@@ -246,6 +247,7 @@ TABLE: tuple[Row, ...] = (
 )
 
 
+@lru_cache(maxsize=4096)  # a plan, a proof and a watch read the same lines
 def read_log(line: str) -> LogLine | None:
     """One line as the table reads it, or None.
 

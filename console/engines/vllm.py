@@ -156,3 +156,6 @@ def _human_integer(text: str) -> int:
     if "." in digits and suffix.isupper():
         raise ValueError(f"{text!r}: no decimals before {suffix}")
     return int(Decimal(digits) * _SUFFIXES[suffix])
+
+
+ENGINES = (VLLM(),)

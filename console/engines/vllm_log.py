@@ -8,6 +8,7 @@ uvicorn's lines have the process at most. Numbers come with thousands separators
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from console.engines.base import LogLine
 from console.engines.logtable import Row, Values, number, read_line
@@ -235,6 +236,7 @@ TABLE: tuple[Row, ...] = (
 )
 
 
+@lru_cache(maxsize=4096)  # a plan, a proof and a watch read the same lines
 def read_log(line: str) -> LogLine | None:
     """One line as the table reads it, or None.
 

@@ -9,7 +9,6 @@ from typing import ClassVar, Literal
 from pydantic import Field, field_validator
 
 from console.analysis.capacity.report import reported as report
-from console.results.queries.decode_law import decode_law
 from console.schema.capacity import CapacityReport, Judgement
 from console.schema.cells import Cell
 from console.schema.events import CapacityJudged, ConclusionMade, Event, FindingMade
@@ -63,6 +62,8 @@ class CapacityCheck(Step):
         asked |= {name: value for name, _, value in (word.partition("=") for word in self.settings)}
         law = None
         if io.results_path is not None:
+            from console.results.queries.decode_law import decode_law
+
             law = await asyncio.to_thread(decode_law, io.results_path, io.plan.target.name)
         told = report(io.before, io.engine, asked, law=law)
         for event in (*of_report(told), CapacityJudged(target=told.target, report=told)):

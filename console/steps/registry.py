@@ -1,39 +1,52 @@
-"""Every step kind there is, by the name a runbook uses."""
+"""Every step kind there is, by the name a runbook uses; each is loaded when it is first asked for."""
 
 from __future__ import annotations
 
-from console.steps.base import Step
-from console.steps.capacity_check import CapacityCheck
-from console.steps.diagnose_decode import DiagnoseDecode
-from console.steps.host_command import HostCommand
-from console.steps.host_preflight import HostPreflight
-from console.steps.measure_decode import MeasureDecode
-from console.steps.measure_load import MeasureLoad
-from console.steps.measure_sweep import MeasureSweep
-from console.steps.service_drain import ServiceDrain
-from console.steps.service_restart import ServiceRestart
-from console.steps.service_verify import ServiceVerify
-from console.steps.service_wait_ready import ServiceWaitReady
-from console.steps.systemd_daemon_reload import SystemdDaemonReload
-from console.steps.unit_backup import UnitBackup
-from console.steps.unit_set import UnitSet
+import importlib
+from collections.abc import Iterator, Mapping
 
-STEP_KINDS: dict[str, type[Step]] = {
-    kind.uses: kind
-    for kind in (
-        HostPreflight,
-        CapacityCheck,
-        UnitBackup,
-        UnitSet,
-        SystemdDaemonReload,
-        ServiceDrain,
-        ServiceRestart,
-        ServiceWaitReady,
-        ServiceVerify,
-        HostCommand,
-        MeasureDecode,
-        DiagnoseDecode,
-        MeasureSweep,
-        MeasureLoad,
-    )
-}
+from console.steps.base import Step
+
+# In the order of the page and of the schema. `service.wait_ready` is the class ServiceWaitReady of its own file.
+_NAMES = (
+    "host.preflight",
+    "capacity.check",
+    "unit.backup",
+    "unit.set",
+    "systemd.daemon_reload",
+    "service.drain",
+    "service.restart",
+    "service.wait_ready",
+    "service.verify",
+    "host.command",
+    "measure.decode",
+    "diagnose.decode",
+    "measure.sweep",
+    "measure.load",
+)
+
+
+class _Kinds(Mapping[str, type[Step]]):
+    """A run loads the kinds its runbook names: the others would cost every command their statistics and tables."""
+
+    def __init__(self) -> None:
+        self._loaded: dict[str, type[Step]] = {}
+
+    def __getitem__(self, uses: str) -> type[Step]:
+        if uses not in _NAMES:
+            raise KeyError(uses)
+        if uses not in self._loaded:
+            words = uses.replace(".", "_")
+            module = importlib.import_module(f"console.steps.{words}")
+            kind: type[Step] = getattr(module, words.title().replace("_", ""))
+            self._loaded[uses] = kind
+        return self._loaded[uses]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_NAMES)
+
+    def __len__(self) -> int:
+        return len(_NAMES)
+
+
+STEP_KINDS: Mapping[str, type[Step]] = _Kinds()

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 from pydantic import model_validator
 
-from console.engines.registry import known_settings
+from console.engines.registry import is_known_setting, known_settings
 from console.schema.hosts import Target
 from console.schema.names import nearest
 from console.schema.runbook import Value
@@ -37,8 +37,8 @@ class UnitSet(Step):
     def _one_of(self) -> UnitSet:
         if (self.setting is None) == (self.flag is None):
             raise ValueError("unit.set needs either setting = NAME or flag = WORD")
-        if self.setting is not None and self.setting not in (known := known_settings()):
-            raise ValueError(f"no engine has a setting {self.setting!r}{nearest(self.setting, known)}")
+        if self.setting is not None and not is_known_setting(self.setting):
+            raise ValueError(f"no engine has a setting {self.setting!r}{nearest(self.setting, known_settings())}")
         return self
 
     def title(self, target: Target) -> str:

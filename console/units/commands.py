@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Literal
 
 from console.units.text import BLANKS, Joined
@@ -57,6 +58,7 @@ class ExecLine:
         return any(complaint.fatal for complaint in self.complaints)
 
 
+@lru_cache(maxsize=256)  # the same line is asked for by every step
 def parse_exec(value: Joined) -> ExecLine:
     """The commands of a value, which a lone unquoted `;` separates (config_parse_exec of systemd 252)."""
     commands: list[Command] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from console.units.commands import Command, Complaint, ExecLine, parse_exec
 from console.units.text import Statement, UnitText
@@ -23,7 +23,7 @@ class UnitSource:
 
     @cached_property
     def text(self) -> UnitText:
-        return UnitText.parse(self.content)
+        return _read(self.content)
 
     @cached_property
     def bad_exec(self) -> tuple[Statement, Complaint] | None:
@@ -43,6 +43,12 @@ class UnitSource:
                 return
             if each.kind == "assignment":
                 yield each
+
+
+@lru_cache(maxsize=64)
+def _read(content: bytes) -> UnitText:
+    """Plan, ledger, proof and undo each ask for the unit anew, and in a fleet for the same bytes."""
+    return UnitText.parse(content)
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from console.analysis.diagnosis.recorded import curve_of
 from console.errors import ConsoleError
-from console.results.queries.list import list_records
-from console.results.queries.speed import LOOK_BACK, known_speed
 from console.schema.capacity import DecodeLaw
 
 _ACCEPT = re.compile(r"\baccept_length[ =](\d+(?:\.\d+)?)")
@@ -21,6 +18,13 @@ def decode_law(path: Path, target: str, *, environment: Mapping[str, str] = os.e
 
     None without a repository, or without a sweep of three contexts. Never raises.
     """
+    if not path.exists():
+        return None
+    # The diagnosis and the queries are not small; a first night has no record to ask.
+    from console.analysis.diagnosis.recorded import curve_of
+    from console.results.queries.list import list_records
+    from console.results.queries.speed import LOOK_BACK, known_speed
+
     recorded = known_speed(path, target, environment=environment).recorded
     if len(recorded.cells) < 3:
         return None
