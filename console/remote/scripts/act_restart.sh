@@ -3,8 +3,8 @@
 # Queues a restart and returns the invocation it ends. Refused (76) when another start than the one the plan saw has happened.
 unit=$1 reset_failed=$2 invocation_before=$3 restarts_before=${4:-0}
 unit_show=$(systemctl show --no-pager --property=InvocationID,NRestarts,Job -- "$unit") || exit
-invocation=$(unit_property InvocationID)
-restarts=$(unit_property NRestarts)
+unit_property InvocationID && invocation=$property
+unit_property NRestarts && restarts=$property
 # A start by systemd itself, after a crash, counts NRestarts up; a start by a person sets it to 0.
 if [ "$invocation" != "$invocation_before" ] && [ "${restarts:-0}" -le "${restarts_before:-0}" ]; then
   fail 76 "$unit was started by somebody else: invocation ${invocation:-none}, planned ${invocation_before:-none}"

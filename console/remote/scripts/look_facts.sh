@@ -10,7 +10,7 @@ path_flags=" $* "
 set -f
 
 section host
-printf 'boot_id=%s\n' "$(first_line /proc/sys/kernel/random/boot_id)"
+first_line boot_id /proc/sys/kernel/random/boot_id
 if [ "$what" != again ]; then
   printf 'hostname=%s\n' "$(uname -n)"
   printf 'kernel=%s\n' "$(uname -r)"
@@ -18,7 +18,7 @@ if [ "$what" != again ]; then
   printf 'systemd=%s\n' "$(systemctl --version 2>/dev/null | head -n 1)"
 fi
 printf 'now=%s\n' "$(date -u +%Y-%m-%dT%H:%M:%S.%3NZ)"
-printf 'uptime=%s\n' "$(first_line /proc/uptime)"
+first_line uptime /proc/uptime
 printf 'login=%s\n' "$(id -un)"
 printf 'uid=%s\n' "$console_uid"
 if [ "$console_uid" = 0 ]; then
@@ -41,21 +41,22 @@ printf 'simulated=%s\n' "${CONSOLE_LAB_SIMULATED:-}"
 section unit
 unit_show=$(systemctl show --no-pager --property=Id,LoadState,LoadError,ActiveState,SubState,Result,Type,UnitFileState,FragmentPath,SourcePath,DropInPaths,EnvironmentFiles,NeedDaemonReload,MainPID,InvocationID,NRestarts,ExecStart,ExecMainCode,ExecMainStatus,ExecMainStartTimestampMonotonic,Restart,RestartUSec,TimeoutStartUSec,User,WorkingDirectory,ControlGroup,Job,RequiredBy,BoundBy,ConsistsOf,StandardOutput -- "$unit" 2>&1)
 printf 'status=%s\n%s\n' "$?" "$unit_show"
-fragment=$(unit_property FragmentPath)
-invocation=$(unit_property InvocationID)
-main_pid=$(unit_property MainPID)
-control_group=$(unit_property ControlGroup)
-working_folder=$(unit_property WorkingDirectory)
-working_folder=${working_folder#!}
+unit_property FragmentPath && fragment=$property
+unit_property InvocationID && invocation=$property
+unit_property MainPID && main_pid=$property
+unit_property ControlGroup && control_group=$property
+unit_property WorkingDirectory && working_folder=${property#!}
 loaded_argv=$(printf '%s\n' "$unit_show" | sed -n 's/^ExecStart=.*argv\[\]=\(.*\) ; ignore_errors=.*/\1/p')
 
 if [ -n "$fragment" ]; then
   describe_file fragment "$fragment"
 fi
-for path in $(unit_property SourcePath); do
+unit_property SourcePath
+for path in $property; do
   describe_file source "$path"
 done
-drop_ins=" $(unit_property DropInPaths) "
+unit_property DropInPaths
+drop_ins=" $property "
 for path in $drop_ins; do
   describe_file dropin "$path"
 done
@@ -111,8 +112,8 @@ describe_once() {
 }
 in_folder() {
   case $1 in
-    /*) printf '%s' "$1" ;;
-    *) printf '%s' "$working_folder/$1" ;;
+    /*) placed=$1 ;;
+    *) placed=$working_folder/$1 ;;
   esac
 }
 while IFS= read -r line; do
@@ -124,24 +125,25 @@ while IFS= read -r line; do
   for word in "$@"; do
     case $word in
       compose | docker-compose | podman-compose | */docker-compose | */podman-compose) composes=yes ;;
-      --config=* | --config-file=* | --models-preset=* | --file=*) describe_once options "$(in_folder "${word#*=}")" ;;
+      --config=* | --config-file=* | --models-preset=* | --file=*) in_folder "${word#*=}" && describe_once options "$placed" ;;
     esac
     case $flag in
-      --config | --config-file | --models-preset | --preset) describe_once options "$(in_folder "$word")" ;;
+      --config | --config-file | --models-preset | --preset) in_folder "$word" && describe_once options "$placed" ;;
       -f | --file)
         if [ -n "$composes" ]; then
-          describe_once options "$(in_folder "$word")"
+          in_folder "$word"
+          describe_once options "$placed"
           composes=named
         fi
         ;;
     esac
     case $word in
       /* | *.sh)
-        script=$(in_folder "$word")
-        if [ -f "$script" ]; then
-          shebang=$(head -c 64 -- "$script" 2>/dev/null | head -n 1 | tr -d '\000')
+        in_folder "$word"
+        if [ -f "$placed" ]; then
+          shebang=$(head -c 64 -- "$placed" 2>/dev/null | head -n 1 | tr -d '\000')
           case $is_first$shebang in
-            'yes#!'* | '#!'*sh | '#!'*sh' '*) describe_once wrapper "$script" ;;
+            'yes#!'* | '#!'*sh | '#!'*sh' '*) describe_once wrapper "$placed" ;;
           esac
         fi
         ;;

@@ -7,7 +7,9 @@ unit=$1 since=$2 log_file=$3
 unit_show=$(systemctl show --no-pager --property=Id,LoadState,ActiveState,SubState,Result,NeedDaemonReload,MainPID,InvocationID,NRestarts,ExecMainCode,ExecMainStatus,ControlGroup,Job -- "$unit" 2>&1)
 
 section unit_processes
-unit_processes "$(unit_property ControlGroup)" "$(unit_property MainPID)"
+unit_property ControlGroup && control_group=$property
+unit_property MainPID
+unit_processes "$control_group" "$property"
 
 if command -v nvidia-smi >/dev/null 2>&1; then
   section gpu_state

@@ -7,17 +7,20 @@ unit=$1 port=$2 cursor=$3 gpu=${4:-}
 section unit
 unit_show=$(systemctl show --no-pager --property=Id,LoadState,ActiveState,SubState,Result,NeedDaemonReload,MainPID,InvocationID,NRestarts,ExecMainCode,ExecMainStatus,ControlGroup,Job -- "$unit" 2>&1)
 printf 'status=%s\n%s\n' "$?" "$unit_show"
-invocation=$(unit_property InvocationID)
-main_pid=$(unit_property MainPID)
+unit_property InvocationID && invocation=$property
+unit_property MainPID && main_pid=$property
+unit_property ControlGroup && control_group=$property
+unit_property ActiveState && active=$property
+unit_property SubState && active=$active/$property
 
 section host
-printf 'boot_id=%s\n' "$(first_line /proc/sys/kernel/random/boot_id)"
+first_line boot_id /proc/sys/kernel/random/boot_id
 case $cursor in
   '' | @*) printf 'now=%s\n' "$(date +%s.%3N)" ;;
 esac
 
 section journal
-case "$(unit_property ActiveState)/$(unit_property SubState)" in
+case $active in
   # The manager knows of the failure before the journal holds the lines that say why.
   failed/* | */auto-*) root journalctl --sync >/dev/null 2>&1 ;;
 esac
@@ -32,7 +35,7 @@ case $cursor in
   *) journal --all --output=json --output-fields=MESSAGE,_SYSTEMD_INVOCATION_ID,INVOCATION_ID,_PID "--after-cursor=$cursor" "_SYSTEMD_UNIT=$unit" + "UNIT=$unit" 2>&1 | head -n 2000 ;;
 esac
 
-processes=$(unit_processes "$(unit_property ControlGroup)" "$main_pid")
+processes=$(unit_processes "$control_group" "$main_pid")
 port_owner "$port" "${main_pid:-0}" "$processes"
 section process
 printf 'pid=%s\nforeign=%s\nreason=%s\n' "$port_pid" "$port_foreign" "$port_reason"

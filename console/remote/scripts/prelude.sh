@@ -131,28 +131,31 @@ describe_file() {
   fi
 }
 
-# The first line of a file, without a program.
+# NAME FILE: prints NAME=, the first line of a file. Without a process of its own, as each look has many of these.
 first_line() {
   first=
-  if [ -r "$1" ]; then
-    IFS= read -r first <"$1"
+  if [ -r "$2" ]; then
+    IFS= read -r first <"$2"
   fi
-  printf '%s\n' "$first"
+  printf '%s=%s\n' "$1" "$first"
 }
 
-# The value of one property out of the text in $unit_show. Without a program: they are asked for again and again.
+# Sets $property to the value of one property out of the text in $unit_show, without a process of its own.
 unit_property() {
-  property_rest="
+  property="
 $unit_show"
-  case $property_rest in
+  case $property in
     *"
 $1="*) ;;
-    *) return 0 ;;
+    *)
+      property=
+      return 0
+      ;;
   esac
-  property_rest=${property_rest#*"
+  property=${property#*"
 $1="}
-  printf '%s\n' "${property_rest%%"
-"*}"
+  property=${property%%"
+"*}
 }
 
 # The values of a property that systemd shows on several lines.
@@ -183,7 +186,8 @@ listening_inodes() {
     fi
   done
   # shellcheck disable=SC2086 # a list of files
-  awk -v port="$(printf '%04X' "$1")" '
+  awk -v port="$1" '
+    BEGIN { port = sprintf("%04X", port) }
     $4 == "0A" && substr($2, length($2) - 3) == port { printf "%s ", $10 }' /dev/null $listening_files
 }
 
