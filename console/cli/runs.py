@@ -7,9 +7,6 @@ import os
 
 from console.cli.output import Output
 from console.errors import UsageError
-from console.runs.directory import base_folder
-from console.runs.listing import list_runs
-from console.views.listings import runs_table
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -29,6 +26,11 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
         return locks.run(arguments, output)
     if arguments.targets or arguments.force:
         raise UsageError("TARGET goes with --locks, --everywhere or --break, and --force with --break")
+    # Help needs no events.
+    from console.runs.directory import base_folder
+    from console.runs.listing import list_runs
+    from console.views.listings import runs_table
+
     found = list_runs(base_folder(os.environ))
     if arguments.open:
         found = [summary for summary in found if summary.open]
