@@ -29,6 +29,11 @@ class Answer:
     stream: tuple[tuple[float, int], ...] = ()  # seconds since it was sent, tokens by then
     first_s: float | None = None  # since it was sent: the first part with text, reasoning or a tool's call in it
 
+    @property
+    def seconds(self) -> float:
+        """How long it took by the engine's clock where it says, else as seen from here."""
+        return self.read.server_time_s or self.client_s
+
 
 @dataclass
 class Bench:
@@ -47,6 +52,7 @@ class Bench:
     cursor: str = ""
     invocation: str = ""
     watched: list[Watch] = field(default_factory=list)
+    warm_after: int | None = None  # requests until the answers of this process were steady; None: nobody looked yet
 
     async def generate(
         self,

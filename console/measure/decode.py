@@ -7,11 +7,15 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from console.analysis.statistics.agreement import agreement
 from console.analysis.statistics.decode import naive_rate, two_point
 from console.analysis.statistics.design import Design, delta_for, look
+from console.analysis.statistics.estimate import Estimate as Figure
 from console.analysis.statistics.replies import DEGENERATE_BELOW, Reply, distinct_4grams, is_prefix
+from console.analysis.statistics.warmup import warm_up
 from console.measure.acceptance import Accepted, accepted_of
 from console.measure.bench import Answer, Bench
+from console.measure.linear import ask_between, bent
 from console.measure.pairs import CellRefusedError, Pairs
 from console.measure.prompt import Prompt
 from console.measure.stream import stream_estimate
@@ -22,8 +26,8 @@ DELTA_TOKENS = 568
 # Below this a stream's span tells little, and a text that ends sooner cannot be measured before its own end.
 LEAST_LONG_TOKENS = 288
 PILOTS = 3
-# Estimators may differ by this share where their intervals do not meet.
-AGREE_SHARE = 0.03
+# With fewer pairs a cell is not judged by further lengths.
+LINEAR_SAMPLES = 4
 # What a look at 0.02 covers over all looks, at least.
 COVERED = 0.95
 
@@ -51,6 +55,8 @@ class DecodeCell:
     natural_end: int | None = None
     streamed: Answer | None = None
     round_trip_s: float | None = None
+    warm_up: int | None = None  # requests discarded until answers were steady, in the first cell on a process
+    between: list[Answer] = field(default_factory=list)  # of lengths between the two
 
     def __post_init__(self) -> None:
         long_tokens = self.shape.output_tokens or SHORT_TOKENS + DELTA_TOKENS
@@ -86,6 +92,8 @@ class DecodeCell:
             attempts += 1
         if not pairs.kept:
             raise CellRefusedError(f"no pair counts: {reasons_text(pairs.reasons)}")
+        if self.shape.samples >= LINEAR_SAMPLES:
+            self.between = await ask_between(self.pairs)
 
     async def _pilot(self) -> None:
         """Prime the prefix cache with the text's natural answer, streamed; then short ones, for their spread.
@@ -104,18 +112,38 @@ class DecodeCell:
         self.streamed = natural
         if got < LEAST_LONG_TOKENS:
             self.streamed = await pairs.ask(pairs.long_tokens, stream=True, refused="streamed")
-        spread = [await pairs.ask(pairs.short_tokens, refused="pilot") for _ in range(PILOTS)][1:]
-        self._lengthen(spread)
+        self._lengthen(await self._pilots())
+
+    async def _pilots(self) -> list[Answer]:
+        """Short answers for their spread. The first cell on a process asks until they are steady, ten times at most.
+
+        Timers, caches and clocks of a fresh start settle within a few requests; what came before is not measured with.
+        """
+        pairs, bench = self.pairs, self.bench
+        pilots: list[Answer] = []
+        while True:
+            pilots.append(await pairs.ask(pairs.short_tokens, refused="pilot"))
+            if bench.warm_after is not None:
+                if len(pilots) >= PILOTS:
+                    return pilots[1:]
+                continue
+            warmed = warm_up([one.seconds for one in pilots])
+            if not warmed.more:
+                bench.warm_after = warmed.discard + 1  # the one that filled the cache
+                self.warm_up = bench.warm_after
+                if not warmed.steady:
+                    self.flags.append("not steady after 10 requests")
+                return pilots[warmed.discard :]
 
     def _lengthen(self, pilots: Sequence[Answer]) -> None:
         """Where short answers spread widely, the long ones must be longer; never past the text's own end."""
         pairs = self.pairs
         if self.shape.output_tokens or self.natural_end is not None or self.streamed is None:
             return
-        seconds = [one.read.server_time_s or one.client_s for one in pilots]
-        rate = naive_rate(pairs.long_tokens, self.streamed.read.server_time_s or self.streamed.client_s)
-        if len(seconds) > 1 and math.isfinite(rate):
-            pairs.long_tokens = SHORT_TOKENS + delta_for(seconds, rate, least=DELTA_TOKENS, most=4 * DELTA_TOKENS)
+        spread = [one.seconds for one in pilots]
+        rate = naive_rate(pairs.long_tokens, self.streamed.seconds)
+        if len(spread) > 1 and math.isfinite(rate):
+            pairs.long_tokens = SHORT_TOKENS + delta_for(spread, rate, least=DELTA_TOKENS, most=4 * DELTA_TOKENS)
 
     def _enough(self) -> bool:
         pairs = self.pairs
@@ -130,12 +158,14 @@ class DecodeCell:
         base = base_cell(self.name, "decode", pairs, state, reason).model_copy(
             update={
                 "natural_end": self.natural_end,
+                "warm_up": self.warm_up,
                 "round_trip_ms": None if self.round_trip_s is None else round(self.round_trip_s * 1000, 3),
             }
         )
         if not pairs.kept:
             return base
-        return finished(base, pairs, self.design, self.streamed, self.flags, path_s=self.round_trip_s or 0.0)
+        flags = [*self.flags, *bent(pairs, self.between, self.design)]
+        return finished(base, pairs, self.design, self.streamed, flags, path_s=self.round_trip_s or 0.0)
 
 
 def base_cell(name: str, step: str, pairs: Pairs, state: CellState, reason: str) -> Cell:
@@ -181,7 +211,7 @@ def finished(
     estimates.append(estimate_of("client", pairs, design))
     if streamed is not None:
         estimates.append(stream_estimate(streamed, pairs.short_tokens, path_s))
-    agree = agreement(estimates)
+    agree = agreement_of(estimates)
     answer = pairs.kept[-1][1].read.text
     distinct = distinct_4grams(answer.split())
     found = [*flags, *rate.flags, *accepted.flags]
@@ -238,26 +268,19 @@ def estimate_of(clock: str, pairs: Pairs, design: Design) -> Estimate:
     )
 
 
-def agreement(estimates: Sequence[Estimate]) -> bool | None:
-    """Whether all usable estimates are within a few percent of each other or inside each other's interval."""
-    usable = [one for one in estimates if one.rate_tok_s]
-    if len(usable) < 2:
-        return None
-    return all(agree(usable[0], other) for other in usable[1:])
-
-
-def agree(one: Estimate, other: Estimate) -> bool:
-    left, right = one.rate_tok_s or 0.0, other.rate_tok_s or 0.0
-    if abs(left / right - 1) <= AGREE_SHARE:
-        return True
-    return covers(one, right) or covers(other, left)
-
-
-def covers(estimate: Estimate, rate_tok_s: float) -> bool:
-    """Whether its interval holds this rate; the interval of a single pair is open and holds any."""
-    low = -math.inf if estimate.low is None else estimate.low
-    high = math.inf if estimate.high is None else estimate.high
-    return low <= rate_tok_s <= high
+def agreement_of(estimates: Sequence[Estimate]) -> bool | None:
+    """Whether the usable ones agree; None where that cannot be told."""
+    return agreement(
+        [
+            Figure(
+                one.rate_tok_s,
+                -math.inf if one.low is None else one.low,
+                math.inf if one.high is None else one.high,
+            )
+            for one in estimates
+            if one.rate_tok_s
+        ]
+    )
 
 
 def seconds_of(replies: Sequence[Reply]) -> list[float]:

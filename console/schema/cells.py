@@ -71,6 +71,7 @@ class Cell(Read):
     refused_pairs: int = 0
     reasons: dict[str, int] = Field(default_factory=dict)  # why pairs were refused
     round_trip_ms: float | None = None
+    warm_up: int | None = None  # requests before answers were steady; in the first cell on a process only
     natural_end: int | None = None  # output tokens after which the text would have ended by itself
     distinct_4grams: float | None = None  # share of four-word sequences of the answer that occur once only
     text_sha256: str = ""

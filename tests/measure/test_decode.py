@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -142,7 +143,7 @@ async def test_a_text_that_goes_round_in_circles_is_said() -> None:
 
 
 async def test_an_engine_that_dies_leaves_what_was_measured() -> None:
-    at = bench(MadeUpEngine(truth=Truth(dies_after=10)))
+    at = bench(MadeUpEngine(truth=Truth(dies_after=12)))
     made = DecodeCell(at, await prompt(at), Shape(), "prose", random.Random(3))
     with pytest.raises(NotMeasuredError, match="does not answer"):
         await made.measure()
@@ -171,3 +172,47 @@ async def test_nothing_that_generates_is_polled() -> None:
     assert {path for path in engine.paths if not path.startswith("/generate")} == {
         "/tokenize", "/v1/models", "/v1/loads", "/metrics",
     }  # fmt: skip
+
+
+async def test_the_first_cell_asks_until_answers_are_steady_and_the_next_ones_do_not() -> None:
+    at = bench(MadeUpEngine(truth=Truth(step_noise=0.003)))
+    pilots = []
+    for number in range(2):
+        made = DecodeCell(at, await prompt(at, tokens=1000 + number), Shape(), "prose", random.Random(3))
+        cell = await made.measure()
+        pilots.append(sum(arm.refused == "pilot" for arm in cell.arms))
+        assert cell.warm_up == (2 if number == 0 else None)
+    assert pilots == [5, 3]
+
+
+async def test_an_engine_that_never_gets_steady_is_said_to_be_so() -> None:
+    class Slower(MadeUpEngine):
+        """Each answer finds a clock 4 % lower."""
+
+        async def _replied(self, request: Any, on_part: Any) -> Any:
+            self.truth = replace(self.truth, overhead_s=self.truth.overhead_s * 1.2)
+            return await super()._replied(request, on_part)
+
+    at = bench(Slower(truth=Truth(slope_ms=0.0)))
+    cell = await DecodeCell(at, await prompt(at), Shape(samples=1), "prose", random.Random(3)).measure()
+    assert cell.warm_up is not None
+    assert cell.warm_up <= 10
+
+
+async def test_answers_that_slow_down_on_their_way_are_not_on_one_line() -> None:
+    class Chunked(MadeUpEngine):
+        """From 300 tokens on, every answer waits once for a second."""
+
+        async def _generate(self, request: Any, on_part: Any) -> Any:
+            tokens = request.json["sampling_params"]["max_new_tokens"]
+            before, self.truth = self.truth, replace(self.truth, overhead_s=1.1 if tokens > 300 else 0.1)
+            try:
+                return await super()._generate(request, on_part)
+            finally:
+                self.truth = before
+
+    truth = Truth(step_noise=0.001)
+    for engine, marks in ((MadeUpEngine(truth=truth), 0), (Chunked(truth=truth), 1)):
+        at = bench(engine)
+        cell = await DecodeCell(at, await prompt(at), Shape(), "prose", random.Random(3)).measure()
+        assert sum(flag.startswith("not linear") for flag in cell.flags) == marks, cell.flags
