@@ -25,6 +25,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     add_common(decode)
     decode.add_argument("--target-width", type=float, metavar="SHARE", help="stop at this half-width (default 0.01)")
 
+    decode.add_argument("--cold", action="store_true", help="every request computes its whole prompt")
+    decode.add_argument("--prompts", type=int, metavar="N", help="also avg commit over N prompts of each class (20)")
+
     sweep = verbs.add_parser("sweep", help="step time over context, and what it predicts")
     sweep.add_argument("--contexts", metavar="LIST", help="prompt tokens: 1663,8k,50%%,old-limit,max")
     sweep.add_argument("--text-class", metavar="CLASS", help="repetitive, prose, code or analysis (default prose)")
@@ -61,6 +64,7 @@ def fields_of(arguments: argparse.Namespace) -> dict[str, one_step.Field]:
         "text_class": "text_class",
         "output_tokens": "output_tokens",
         "samples": "samples",
+        "prompts": "prompts",
         "rounds": "rounds",
         "target_width": "target",
         "budget": "budget",
@@ -75,4 +79,6 @@ def fields_of(arguments: argparse.Namespace) -> dict[str, one_step.Field]:
         found["prompt_file"] = str(Path(arguments.prompt_file).resolve())
     if getattr(arguments, "on_live", False):
         found["on_live"] = True
+    if getattr(arguments, "cold", False):
+        found["cold"] = True
     return found

@@ -39,6 +39,7 @@ class Shape:
     output_tokens: int = 0
     samples: int = 12
     target: float = 0.01
+    cold: bool = False
 
 
 @dataclass
@@ -60,7 +61,7 @@ class DecodeCell:
 
     def __post_init__(self) -> None:
         long_tokens = self.shape.output_tokens or SHORT_TOKENS + DELTA_TOKENS
-        self.pairs = Pairs(self.bench, self.prompt, SHORT_TOKENS, long_tokens, self.chance)
+        self.pairs = Pairs(self.bench, self.prompt, SHORT_TOKENS, long_tokens, self.chance, cold=self.shape.cold)
 
     @property
     def design(self) -> Design:
@@ -177,6 +178,7 @@ def base_cell(name: str, step: str, pairs: Pairs, state: CellState, reason: str)
             "name": name,
             "step": step,
             "text_class": pairs.prompt.text_class,
+            "cache": "cold" if pairs.cold else "warm",
             "state": state,
             "reason": reason,
             "asked_tokens": pairs.prompt.asked_tokens,
@@ -215,7 +217,7 @@ def finished(
     answer = pairs.kept[-1][1].read.text
     distinct = distinct_4grams(answer.split())
     found = [*flags, *rate.flags, *accepted.flags]
-    if not all(is_prefix(one.read.text, other.read.text) for one, other in pairs.kept):
+    if not pairs.cold and not all(is_prefix(one.read.text, other.read.text) for one, other in pairs.kept):
         found.append("not deterministic")
     if distinct < DEGENERATE_BELOW and pairs.prompt.text_class != "repetitive":
         found.append("degenerate text")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from console.analysis.statistics.sweep import SweepFit
+from console.measure.workload import Workload
 from console.schema.cells import Cell
 from console.schema.events import FindingMade
 from console.schema.loads import Level
@@ -105,6 +107,29 @@ def of_prediction(target: str, fit: SweepFit, context_tokens: int) -> FindingMad
     )
 
 
+def of_workload(target: str, found: Workload) -> FindingMade:
+    """accept_length of a class of text, with the interval that its prompts give."""
+    common: dict[str, Any] = {"target": target, "text_class": found.text_class, "n": found.prompts}
+    if found.estimate is None:
+        return FindingMade.model_validate({**common, "name": "not_measured", "value": found.reason})
+    made = found.estimate
+    return FindingMade.model_validate(
+        {
+            **common,
+            "name": "accept_length",
+            "value": round(made.value, 3),
+            "unit": "tokens/step",
+            "low": rounded(finite(made.low)),
+            "high": rounded(finite(made.high)),
+            "interval": "confidence",
+            "confidence": made.confidence,
+            "method": made.method,
+            "source": "per-request",
+            "flags": made.flags,
+        }
+    )
+
+
 def of_level(target: str, level: Level, text_class: str) -> FindingMade:
     """Throughput of a level with its latencies; quantiles say when they are only the largest of a few."""
     common: dict[str, Any] = {"target": target, "text_class": text_class, "flags": level.flags}
@@ -129,6 +154,10 @@ def of_level(target: str, level: Level, text_class: str) -> FindingMade:
         "figures": figures,
     }
     return FindingMade.model_validate(found_one)
+
+
+def finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
 
 
 def rounded(value: float | None) -> float | None:

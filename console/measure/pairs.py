@@ -47,6 +47,7 @@ class Pairs:
     counted: list[Counted] = field(default_factory=list)  # by the engine, over each kept pair
     counters: Counters | None = None
     long_s: float | None = None  # how long a long answer takes, seconds
+    cold: bool = False  # every request begins otherwise, so that each computes its whole prompt
     unseen: bool = False  # the engine does not say how many requests it has
 
     def short(self, clock: str) -> list[Reply]:
@@ -78,7 +79,7 @@ class Pairs:
         seen: list[Traffic] = []
         counts = output_tokens >= self.long_tokens and not refused
         answer = await self.bench.generate(
-            self.prompt.sent,
+            self.prompt.beginning_otherwise(self.chance) if self.cold else self.prompt.sent,
             output_tokens,
             ignore_eos=ignore_eos,
             stream=stream,
@@ -137,6 +138,8 @@ class Pairs:
         counted = after.since(before)
         if not why and not same_cache(answers[False], answers[True]):
             why = "cached tokens differ"
+        if not why and self.cold and any(found_some(answer) for answer in answers.values()):
+            why = "cold, and found in the cache"
         if not why and counted is not None and counted.requests is not None and counted.requests > 2:
             why = BUSY
         if not why and others(await self.bench.traffic()):
@@ -205,6 +208,12 @@ def same_cache(one: Answer, other: Answer) -> bool:
     if left is None or right is None:
         return True
     return abs(left - right) <= max(PAGE_TOKENS, CACHE_SHARE * (one.read.prompt_tokens or 0))
+
+
+def found_some(answer: Answer) -> bool:
+    """Whether a page and more of its prompt was in the prefix cache."""
+    read = answer.read
+    return (read.cached_tokens or 0) > max(PAGE_TOKENS, CACHE_SHARE * (read.prompt_tokens or 0))
 
 
 def refuse_auth(bench: Bench, error: str) -> None:

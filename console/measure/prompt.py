@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import random
 from dataclasses import dataclass
 
 from console.measure import prompts
@@ -18,6 +19,12 @@ class Prompt:
     tokens: int | None  # of `sent`; None for text
     asked_tokens: int | None
     sha256: str
+
+    def beginning_otherwise(self, chance: random.Random) -> str | tuple[int, ...]:
+        """As long, and nothing of it is in a prefix cache."""
+        if isinstance(self.sent, str):
+            return f"{chance.getrandbits(40):010x} {self.sent}"
+        return (*chance.choices(self.sent, k=min(8, len(self.sent))), *self.sent[8:])
 
 
 @dataclass

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from console.analysis.statistics.design import Design
 from console.analysis.statistics.sweep import Cell as Point
 from console.analysis.statistics.sweep import SweepFit, fit
 from console.analysis.statistics.sweep_alarms import Alarm, alarms
-from console.measure.bench import Bench
+from console.measure.bench import Answer, Bench
 from console.measure.decode import base_cell, finished
 from console.measure.pairs import CellRefusedError, OverBudgetError, Pairs
 from console.measure.prompt import Prompt, Source
@@ -19,6 +20,8 @@ from console.schema.cells import Cell, CellState
 
 SHORT_TOKENS = 32
 TRIES = 4
+# Fewer tokens than this say little of how long a prompt takes: the first request of a start is slow by itself.
+PREFILL_TOKENS = 1000
 OVER_BUDGET = "over budget"
 # What every cell of a sweep is by design, and so no mark of one.
 BY_DESIGN = frozenset({"single pair", "indicative", "target not reached"})
@@ -75,6 +78,8 @@ class Sweep:
     long_s: dict[int, float] = field(default_factory=dict)  # what a long answer took, by context
     began_s: float = 0.0
     done: int = 0
+    primed: int = 0  # tokens of the longest prompt that the engine has computed for us
+    prefill_s: float = 0.0  # seconds a prompt token takes; 0: not known yet
 
     async def run(self) -> None:
         """Every cell in its order. Raises what ends it: ConnectError, NotMeasuredError, EngineAuthError."""
@@ -106,17 +111,38 @@ class Sweep:
     def _left_s(self) -> float:
         return max(0.0, self.layout.budget_s - (self.bench.clock.monotonic() - self.began_s))
 
+    def _must_take_s(self, tokens: int) -> float:
+        """What a cell takes at least, as far as is known: its long answer, or a shorter context's, and its prefill."""
+        if tokens in self.long_s:
+            return self.long_s[tokens]
+        least = max((taken for known, taken in self.long_s.items() if known < tokens), default=0.0)
+        return least + max(0, tokens - self.primed) * self.prefill_s
+
+    async def _within_budget(self, work: Coroutine[Any, Any, None]) -> None:
+        """No cell goes on beyond the time: its request is taken back. Raises OverBudgetError, and what `work` does."""
+        task = asyncio.ensure_future(work)
+        end = asyncio.ensure_future(self.bench.clock.sleep(self._left_s()))
+        try:
+            await asyncio.wait({task, end}, return_when=asyncio.FIRST_COMPLETED)
+            if not task.done():
+                raise OverBudgetError
+            task.result()
+        finally:
+            task.cancel()
+            end.cancel()
+            await asyncio.gather(task, end, return_exceptions=True)
+
     async def _one(self, planned: Planned) -> Cell:
         tokens = planned.context_tokens
         if too_much := self.bench.limits.too_much(tokens + self.layout.output_tokens):
             return self._without(planned, too_much)
-        if self._left_s() <= self.long_s.get(tokens, 0.0):
+        if self._left_s() <= self._must_take_s(tokens):
             return self._without(planned, OVER_BUDGET)
         prompt = await self.source.prompt(self.layout.text_class, tokens, nonce=self.bench.nonce)
         pairs = Pairs(self.bench, prompt, SHORT_TOKENS, self.layout.output_tokens, self.chance)
         pairs.long_s = self.long_s.get(tokens)
         try:
-            await self._pair(pairs, planned)
+            await self._within_budget(self._pair(pairs, planned))
             self.bench.watched.append(await self.bench.watch())
         except OverBudgetError:
             return self.cell(planned, pairs, "refused", OVER_BUDGET)
@@ -130,7 +156,7 @@ class Sweep:
 
     async def _pair(self, pairs: Pairs, planned: Planned) -> None:
         await pairs.quiet()
-        await pairs.ask(pairs.short_tokens, refused="primes the cache")
+        primed = await pairs.ask(pairs.short_tokens, refused="primes the cache")
         for attempt in range(TRIES):
             # Where nothing is known of a context the short answer comes first: it tells what the long one will take.
             long_first = planned.round % 2 == 0 and attempt % 2 == 0 and pairs.long_s is not None
@@ -138,8 +164,17 @@ class Sweep:
             if pairs.long_s is not None:
                 self.long_s[planned.context_tokens] = pairs.long_s
             if counts:
+                self._learn_prefill(primed, pairs.kept[-1][0])
                 return
         raise CellRefusedError("no pair counts: " + ", ".join(pairs.reasons))
+
+    def _learn_prefill(self, cold: Answer, warm: Answer) -> None:
+        """Seconds a prompt token takes, from an answer that computed its prompt and one that found it in the cache."""
+        prompt = cold.read.prompt_tokens or 0
+        new = (warm.read.cached_tokens or 0) - (cold.read.cached_tokens or 0)
+        if new > PREFILL_TOKENS:
+            self.prefill_s = max(0.0, cold.client_s - warm.client_s) / new
+        self.primed = max(self.primed, prompt)
 
     def _without(self, planned: Planned, reason: str) -> Cell:
         prompt = Prompt(self.layout.text_class, "", None, planned.context_tokens, "")

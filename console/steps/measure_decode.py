@@ -7,8 +7,9 @@ from typing import Annotated, ClassVar
 
 from pydantic import BeforeValidator, Field, field_validator
 
+from console.measure import workload
 from console.measure.decode import DecodeCell, Shape
-from console.measure.findings import of_cell
+from console.measure.findings import of_cell, of_workload
 from console.measure.limits import Limits, UnknownContextError, check_contexts, contexts_of
 from console.measure.prompt import Source
 from console.measure.prompts import TEXT_CLASSES
@@ -27,6 +28,7 @@ class MeasureDecode(measuring.Measurement):
 
     `contexts` (none: the usual length of each class): tokens, `8k`, `50%` of the largest request, `old-limit`, `max`.
     `samples`: pairs a cell at most; fewer where the interval is within `target` before. `output_tokens` 0: as needed.
+    `cold`: every request computes its whole prompt. `prompts`: also accept_length over so many prompts of each class.
     """
 
     uses: ClassVar[str] = "measure.decode"
@@ -40,6 +42,8 @@ class MeasureDecode(measuring.Measurement):
     output_tokens: int = Field(default=0, ge=0, le=100_000)
     samples: int = Field(default=12, ge=1, le=50)
     target: float = Field(default=0.01, gt=0, lt=1)
+    cold: bool = False
+    prompts: int = Field(default=0, ge=0, le=1000)
     on_live: bool = False
 
     @field_validator("contexts")
@@ -70,7 +74,7 @@ class MeasureDecode(measuring.Measurement):
         bench = await measuring.bench_of(io, on_live=self.on_live)
         source = Source(bench, measuring.own_text(self.prompt_file) if self.prompt_file else "")
         chance = measuring.chance_of(io)
-        shape = Shape(self.output_tokens, self.samples, self.target)
+        shape = Shape(self.output_tokens, self.samples, self.target, self.cold)
         wanted = self._cells(bench.limits)
         done: list[Cell] = []
         started = io.clock.monotonic()
@@ -97,6 +101,11 @@ class MeasureDecode(measuring.Measurement):
                 self._keep(io, done, cell.cell("partial", word))
                 raise
             self._keep(io, done, measured)
+        if self.prompts and not self.prompt_file:
+            for text_class in self.text_classes:
+                io.emit(
+                    of_workload(io.plan.target.name, await workload.measure(bench, source, text_class, self.prompts))
+                )
         return measuring.ended(done, f"{len(done)} cells")
 
     def _cells(self, limits: Limits) -> list[tuple[str, int | None]]:

@@ -50,6 +50,18 @@ class Truth:
     loops: bool = False  # its text goes round in circles
 
 
+class WorkClock(FakeClock):
+    """Whoever waits for long waits for the engine's work to take as long."""
+
+    async def sleep(self, seconds: float) -> None:
+        if seconds <= 5:
+            await super().sleep(seconds)
+            return
+        end = self.at + seconds
+        while self.at < end:  # noqa: ASYNC110 - time passes by others' work only
+            await asyncio.sleep(0)
+
+
 @dataclass
 class MadeUpEngine(FakeRemote):
     """A reader whose engine is `truth`. `others`: requests of other clients, by the time and how many ours are sent."""
@@ -60,6 +72,7 @@ class MadeUpEngine(FakeRemote):
 
     def __post_init__(self) -> None:
         FakeRemote.__init__(self)
+        self.clock = WorkClock()
         self.chance = random.Random(self.seed)
         self.generations = 0
         self.requests_total = 0

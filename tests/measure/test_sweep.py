@@ -62,8 +62,33 @@ async def test_what_does_not_fit_the_budget_is_left_out_and_said() -> None:
     await sweep.run()
     left_out = {cell.asked_tokens for cell in kept if cell.reason == "over budget"}
     assert 30_000 in left_out
-    assert sweep.bench.clock.monotonic() - sweep.began_s < 240
+    assert sweep.bench.clock.monotonic() - sweep.began_s < 121
     assert all(cell.rate_tok_s is None for cell in kept if cell.reason)
+
+
+async def test_an_answer_that_takes_longer_than_what_is_left_is_taken_back() -> None:
+    """Nothing is known of the second context, and its prompt alone would take 15 minutes."""
+    kept: list[Cell] = []
+    truth = Truth(prefill_tok_s=33.0, intercept_ms=5.0)
+    sweep = sweep_of(truth, kept, layout=Layout((20, 30_000), budget_s=60.0))
+    await sweep.run()
+    await asyncio.sleep(0)
+    engine = sweep.bench.reader
+    assert isinstance(engine, MadeUpEngine)
+    assert len(engine.aborted) == 1
+    assert {cell.reason for cell in kept if cell.asked_tokens == 30_000} == {"over budget"}
+    assert {cell.state for cell in kept if cell.asked_tokens == 20} <= {"measured", "refused"}
+
+
+async def test_a_prompt_that_cannot_be_computed_in_time_is_not_sent() -> None:
+    kept: list[Cell] = []
+    truth = Truth(prefill_tok_s=100.0, intercept_ms=5.0)
+    sweep = sweep_of(truth, kept, layout=Layout((2_000, 30_000), budget_s=120.0))
+    await sweep.run()
+    engine = sweep.bench.reader
+    assert isinstance(engine, MadeUpEngine)
+    assert engine.aborted == []
+    assert {(cell.asked_tokens, cell.reason) for cell in kept} == {(2_000, ""), (30_000, "over budget")}
 
 
 async def test_on_a_live_target_large_cells_are_refused_before_they_are_sent() -> None:
