@@ -34,6 +34,15 @@ _NOT_ITSELF = _set(
 )
 _CREDENTIAL = _set("auth access refresh session bearer hf hub api id csrf oauth")
 
+# Every secret name has one of these in it.
+_SOMEWHERE = ("key", "token", "pass", "secret", "credential", "authorization", "cookie", "bearer", "pwd")
+
+
+def may_name_a_secret(text: str) -> bool:
+    """Whether a secret name can stand anywhere in a text; most text is passed over by this, and quickly."""
+    lowered = text.lower()
+    return any(part in lowered for part in _SOMEWHERE)
+
 
 @lru_cache(maxsize=4096)
 def _words(name: str) -> tuple[str, ...]:

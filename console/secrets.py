@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
-from console.secret_names import is_count_of_tokens, is_secret_name
+from console.secret_names import is_count_of_tokens, is_secret_name, may_name_a_secret
 
 __all__ = ["MASK", "Redactor", "Secret", "is_secret_name"]
 
@@ -187,7 +187,7 @@ class Redactor:
             text = _URL_SIGNATURE.sub(lambda found: f"{found[1]}{self.mask(found[2])}", text)
         text = _BEARER.sub(lambda found: f"{found[1]}{self.mask(found[2])}", text)
         text = _WELL_KNOWN.sub(self._whole, text)
-        return _mask_pairs(text, self.mask)
+        return _mask_pairs(text, self.mask) if may_name_a_secret(text) else text
 
     def words(self, words: Iterable[str]) -> list[str]:
         """A command line for showing: the words after and within secret flags are masked."""

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from console import schema
+from console.secret_names import may_name_a_secret
 from console.secrets import MASK, Redactor, Secret, is_secret_name
 from console.settings.names import SETTINGS
 
@@ -74,6 +75,7 @@ def test_ordinary_text_stays(case: dict[str, str]) -> None:
 )
 def test_names_of_secrets(name: str) -> None:
     assert is_secret_name(name)
+    assert may_name_a_secret(f"--x {name}=1")  # else nothing looks at it
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     items: list[query.Item] = [*query.open_items(runs, seen), *query.guard_items(seen), *query.lock_items(seen)]
     if history is not None:
         found = [drift(history, facts, engine_named(target.service.engine)) for target, facts in looked]
-        items += [*query.drift_items(found), *query.ended_items(history, since)]
+        items += [*query.drift_items(found, seen), *query.ended_items(history, since)]
     items += query.unkept_items(runs, unpushed, str(hosts.results_path))
     items += query.unseen_items({target: error.message for target, error in errors.items()})
     page = query.Handover(stamp(datetime.fromtimestamp(since, UTC)), stamp(now), ordered(items))

@@ -7,7 +7,7 @@ import asyncio
 import os
 from dataclasses import asdict
 
-from console.cli import identity
+from console.cli import identity, note
 from console.cli.inventory import inventory
 from console.cli.output import Output
 from console.clock import SystemClock
@@ -39,7 +39,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 def add_words(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--reason", default="", metavar="TEXT", help="why; kept in the record")
     parser.add_argument("--ticket", default="", metavar="ID", help="kept in the record")
-    parser.add_argument("--note", default="", metavar="TEXT", help="kept in the record")
+    note.add(parser)
 
 
 def run(arguments: argparse.Namespace, output: Output) -> int:
@@ -83,12 +83,13 @@ class Observed(Observation):
 
 def keep(seen: Observation, hosts: Inventory, arguments: argparse.Namespace, output: Output) -> None:
     """Record it and say where."""
-    words = Words(identity.operator(), identity.this_host(), arguments.reason, arguments.ticket, arguments.note)
+    said = note.note_of(arguments, output)
+    words = Words(identity.operator(), identity.this_host(), arguments.reason, arguments.ticket, said)
     kept = asyncio.run(
         record(seen, words, inventory=hosts, redactor=output.redactor, clock=SystemClock(), environment=os.environ)
     )
-    for note in kept.notes:
-        output.note(note)
+    for line in kept.notes:
+        output.note(line)
     output.note(f"{seen.target.name}: recorded by run {kept.run}" + (f", commit {kept.sha[:12]}" if kept.sha else ""))
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import asdict
+from itertools import chain, islice
 
 from console.cli.output import Output
 from console.cli.results import open_history, target_name
 from console.results.queries.list import Filter, find
 
+LINES_AT_ONCE = 500
 CHOICES = (
     ("--unit", "UNIT", "of this unit"),
     ("--runbook", "NAME", "of this runbook"),
@@ -39,15 +40,17 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     rows = find(history, only, limit=max(0, arguments.n))
     if arguments.json:
         for row in rows:
-            output.json(asdict(row))
+            output.json(dict(vars(row)))  # flat; a long history is copied deep for minutes
         return 0
-    shown = list(rows)
-    if not shown:
+    first = next(rows, None)
+    if first is None:
         output.note(f"no such record in {history.path}")
         return 0
-    from console.views.listings import history_table
+    from console.views.listings import history_lines
 
-    output.data(history_table(shown))
+    lines = history_lines(chain([first], rows))
+    while some := list(islice(lines, LINES_AT_ONCE)):
+        output.data("\n".join(some))
     waiting = history.git.run("rev-list", "--count", "@{upstream}..HEAD")
     if waiting.ok and waiting.out.strip() not in ("", "0"):
         output.note(f"{waiting.out.strip()} commits are not pushed: console recover")

@@ -7,6 +7,7 @@ import json
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 
+from console.cli import note
 from console.cli.front import Front
 from console.cli.inventory import inventory
 from console.cli.output import Output
@@ -27,7 +28,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="events as JSON lines on stdout")
     parser.add_argument("--reason", default="", metavar="TEXT", help="why; kept in the record")
     parser.add_argument("--ticket", default="", metavar="ID", help="kept in the record")
-    parser.add_argument("--note", default="", metavar="TEXT", help="kept in the record")
+    note.add(parser)
     parser.add_argument("--no-commit", action="store_true", help="keep the record, do not commit it")
 
 

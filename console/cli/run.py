@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from console.cli import identity, runbooks
+from console.cli import identity, note, runbooks
 from console.cli.front import Front
 from console.cli.inventory import inventory
 from console.cli.output import Output
@@ -44,7 +44,7 @@ def add_words(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="events as JSON lines on stdout")
     parser.add_argument("--reason", default="", metavar="TEXT", help="why; kept in the record")
     parser.add_argument("--ticket", default="", metavar="ID", help="kept in the record")
-    parser.add_argument("--note", default="", metavar="TEXT", help="kept in the record")
+    note.add(parser)
     parser.add_argument(
         "--on-abort",
         choices=["auto", "leave", "rollback"],
@@ -62,7 +62,7 @@ def options(arguments: argparse.Namespace, output: Output, **more: str) -> Optio
         terminal=output.is_terminal and not arguments.json,
         reason=arguments.reason,
         ticket=arguments.ticket,
-        note=arguments.note,
+        note=note.note_of(arguments, output),
         accept_pending=getattr(arguments, "accept_pending", False),
         on_abort=arguments.on_abort,
         commit=not arguments.no_commit,

@@ -97,7 +97,7 @@ def parse_gpus(section: bytes) -> tuple[tuple[Gpu, ...], str, bool, str]:
 
 def _gpu(line: str) -> Gpu | None:
     fields = [field.strip() for field in line.split(",")]
-    if len(fields) != 6 or not fields[0].isdigit() or not fields[2].isdigit():
+    if len(fields) not in (6, 7) or not fields[0].isdigit() or not fields[2].isdigit():
         return None
     return Gpu(
         index=int(fields[0]),
@@ -106,6 +106,7 @@ def _gpu(line: str) -> Gpu | None:
         memory_used_mib=int(fields[3]) if fields[3].isdigit() else 0,
         driver=one_line(fields[4], 40),
         uuid=one_line(fields[5], 80),
+        clock_mhz=int(fields[6]) if len(fields) == 7 and fields[6].isdigit() else None,
     )
 
 

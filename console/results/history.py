@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
+from heapq import heappop, heappush
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from console.errors import CommitError, StateError, UsageError
 from console.results.git import Git
-from console.results.told import Told, read_trailers
 from console.untrusted import decode
+
+if TYPE_CHECKING:
+    from console.results.told import Told
 
 # NUL can stand in none of them.
 _FIELDS = ("%H", "%ct", "%at", "%s", "%(trailers:only,unfold)")
@@ -42,6 +46,8 @@ class Row:
     @cached_property
     def told(self) -> Told:
         """What its trailers tell; read when first asked for, since most rows of a long history are passed over."""
+        from console.results.told import read_trailers
+
         return read_trailers(trailer_pairs(self.block))
 
     @property
@@ -132,6 +138,21 @@ class History:
     @property
     def _damaged(self) -> dict[str, str]:
         return {"where": str(self.path), "hint": f"git -C {self.path} fsck"}
+
+
+def as_ended(rows: Iterable[Row]) -> Iterator[Row]:
+    """Rows as git gives them, by when their runs ended, the latest first; no more of them are read than that needs.
+
+    A record may be committed, or put on top of others, long after a later one, but never before its run ended: once
+    git is at older commits than the latest end that waits, nothing later can come.
+    """
+    waiting: list[tuple[float, int, Row]] = []
+    for number, row in enumerate(rows):
+        heappush(waiting, (-row.ended, number, row))
+        while waiting and -waiting[0][0] >= row.committed + SKEW_S:
+            yield heappop(waiting)[2]
+    while waiting:
+        yield heappop(waiting)[2]
 
 
 def pathspec(target: str) -> tuple[str, ...]:

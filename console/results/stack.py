@@ -91,25 +91,33 @@ def trailers(record: Record) -> Iterator[tuple[str, str]]:
     yield "Scheduler", _pairs(stack.scheduler)
     driver = next((one.driver for one in stack.accelerators if one.driver), "")
     kinds = [f"{one.count} x {one.model} {one.memory_mib}MiB" for one in stack.accelerators]
-    yield "Hardware", ", ".join(kinds) + (f" driver={driver}" if driver else "")
+    clock = min((one.clock_mhz for one in stack.accelerators if one.clock_mhz is not None), default=None)
+    yield (
+        "Hardware",
+        ", ".join(kinds) + (f" driver={driver}" if driver else "") + (f" clock={clock}MHz" if clock else ""),
+    )
     yield "Router", record.router
 
 
 def _accelerators(host: Mapping[str, Any]) -> Iterator[Accelerator]:
     """One for each kind of GPU, in the order the host lists them."""
-    kinds: dict[tuple[str, int, str], int] = {}
+    kinds: dict[tuple[str, int, str], list[int | None]] = {}
     gpus = host.get("gpus")
     for gpu in map(_table, gpus if isinstance(gpus, list | tuple) else ()):
         memory = gpu.get("memory_total_mib")
         kind = (str(gpu.get("name", "")), memory if isinstance(memory, int) else 0, str(gpu.get("driver") or ""))
-        kinds[kind] = kinds.get(kind, 0) + 1
-    for (name, memory_mib, driver), count in kinds.items():
-        yield Accelerator(model=name, count=count, memory_mib=memory_mib, driver=driver)
+        clock = gpu.get("clock_mhz")
+        kinds.setdefault(kind, []).append(clock if isinstance(clock, int) else None)
+    for (name, memory_mib, driver), clocks in kinds.items():
+        slowest = min((clock for clock in clocks if clock is not None), default=None)
+        yield Accelerator(model=name, count=len(clocks), memory_mib=memory_mib, driver=driver, clock_mhz=slowest)
 
 
 def _digest(stack: Stack) -> str:
-    """Twelve digits over what decides a figure; where the words stand does not."""
+    """Twelve digits over what decides a figure; where the words stand does not, and a clock is another each time."""
     body = stack.model_dump(mode="json", exclude={"id", "argv", "pool_tokens"})
+    for one in body["accelerators"]:
+        one["clock_mhz"] = None
     return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()[:12]
 
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from console.errors import StateError, UsageError
-from console.results.history import History, Row, Span
+from console.results.history import History, Row, Span, as_ended
 
 if TYPE_CHECKING:
     from console.schema.record import Record
@@ -89,15 +89,19 @@ def record_of(history: History, row: Row) -> Record:
 
 def sightings(history: History, target: str) -> Iterator[Seen]:
     """The records that saw the target's command line, newest first."""
-    # As the runs ended: a record may be committed, or put on top of others, long after a later one.
-    for row in sorted(history.rows(target), key=lambda row: -row.ended):
-        try:
-            document = raw_record(history, row)
-        except StateError:
-            continue  # a damaged record hides itself, not the ones before it
-        settings = settings_of(document)
-        if settings:
-            yield Seen(row.at, row.run, row.sha, settings, document)
+    for row in as_ended(history.rows(target)):
+        if (seen := sighting(history, row)) is not None:
+            yield seen
+
+
+def sighting(history: History, row: Row) -> Seen | None:
+    """What a record saw of its target's command line; None where it saw nothing, or is damaged."""
+    try:
+        document = raw_record(history, row)
+    except StateError:
+        return None  # a damaged record hides itself, not the ones before it
+    settings = settings_of(document)
+    return Seen(row.at, row.run, row.sha, settings, document) if settings else None
 
 
 def newest_settings(history: History, target: str) -> Seen | None:

@@ -10,7 +10,7 @@ from html import escape
 WIDTH, HEIGHT = 720, 360
 LEFT, RIGHT, TOP, BOTTOM = 70, 20, 40, 50
 # Colours that are told apart on a light and on a dark page.
-INK, LINE, POINT, FORECAST = "#888888", "#3b82f6", "#16a34a", "#d97706"
+INK, LINE, POINT, FORECAST = "#787878", "#3b82f6", "#16a34a", "#d97706"
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 from console.errors import StateError
-from console.results.figures import figure, main_figures
 from console.results.words import ARROW, pair, pairs, quoted, split, unname, unword, word
 
 if TYPE_CHECKING:  # reading a history needs no pydantic, and is as quick as git
@@ -102,6 +102,8 @@ class FindingTold:
 
 def finding_told(finding: FindingMade) -> FindingTold:
     """A finding as its trailer tells it."""
+    from console.results.figures import figure, main_figures  # decimal: reading a history does without
+
     value = figure(finding.value)
     number = bool(not isinstance(finding.value, str) and _NUMBER.fullmatch(value))
     told = finding.low is not None and finding.high is not None
@@ -222,7 +224,7 @@ class Told:
     ticket: str = ""
     operator: str = ""
     operator_auth: str = ""
-    findings: tuple[FindingTold, ...] = ()
+    finding_lines: tuple[str, ...] = ()
     ruled_out: tuple[str, ...] = ()
     causes: tuple[str, ...] = ()
     levers: tuple[str, ...] = ()
@@ -233,6 +235,11 @@ class Told:
     def changed(self) -> tuple[ChangeTold, ...]:
         """The settings among its changes."""
         return tuple(_readable(read_change, self.changes))
+
+    @cached_property
+    def findings(self) -> tuple[FindingTold, ...]:
+        """Its findings; read when first asked for, since most questions are not about them."""
+        return tuple(_findings(self.finding_lines))
 
 
 STACK = ("Engine", "Model", "Precision", "Parallelism", "Speculation", "Scheduler", "Hardware", "Router")
@@ -265,7 +272,7 @@ def read_trailers(pairs_: Iterable[tuple[str, str]]) -> Told:
         ticket=one("ticket"),
         operator=one("operator"),
         operator_auth=one("operator-auth"),
-        findings=tuple(_findings(values.get("finding", ()))),
+        finding_lines=tuple(values.get("finding", ())),
         ruled_out=tuple(values.get("ruled-out", ())),
         causes=tuple(values.get("cause", ())),
         levers=tuple(values.get("lever", ())),

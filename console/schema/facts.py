@@ -79,6 +79,7 @@ class Gpu(Read):
     memory_used_mib: int
     driver: str = ""
     uuid: str = ""
+    clock_mhz: int | None = None  # of its streaming multiprocessors, as they run now
     load_percent: int | None = None  # asked for by a glance only
 
 

@@ -71,7 +71,7 @@ class ObservedSetting(Read):
 
 
 class Accelerator(Read):
-    """GPUs of one kind. Clocks are the running ones, MHz; None where nothing says."""
+    """GPUs of one kind. The clock is the lowest that one of them ran at, MHz; None where nothing says."""
 
     model: str
     count: int

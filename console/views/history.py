@@ -14,7 +14,7 @@ from console.views.tables import table
 
 if TYPE_CHECKING:
     from console.results.queries.blame import Blame, Blamed
-    from console.results.queries.compare import Compared, Difference
+    from console.results.queries.compare import Compared, Difference, FigureCompared
     from console.results.queries.trend import Series
 
 
@@ -57,12 +57,22 @@ def compare_text(compared: Iterable[Compared], width: int = 80) -> str:
                 cells = [(c, figure(a), figure(b), f"{(b / a - 1) * 100:+.1f} %") for c, a, b in compared_figure.cells]
                 head = ("  context", "A", f"B {compared_figure.unit}", "")
                 said += table(head, [("  " + row[0], *row[1:]) for row in cells], width, right=(1, 2, 3))
+            said += _both(compared_figure, width)
         if not one.figures:
             said.append("no figure that both measured")
         for letter, names in (("A", one.only_a), ("B", one.only_b)):
             if names:
                 said += wrap(f"only in {letter}: {', '.join(names)}", width, rest="  ")
     return "\n".join(said)
+
+
+def _both(one: FigureCompared, width: int) -> list[str]:
+    """A as x and B as o over the contexts that both measured; a chart from three on."""
+    cells = [(float(context), a, b) for context, a, b in one.cells if context.isdigit()]
+    if len(cells) < 3:
+        return []
+    older, newer = [(at, a) for at, a, _ in cells], [(at, b) for at, _, b in cells]
+    return ["", *line_chart(newer, other=older, title="  over context tokens, A x, B o", width=width, height=6)]
 
 
 def trend_text(found: Sequence[Series], width: int = 80) -> str:

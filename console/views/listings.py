@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from console.untrusted import one_line
 from console.views.cells import wrap
 from console.views.figures import day
-from console.views.tables import table
+from console.views.tables import flowing, table
 
 if TYPE_CHECKING:
     from console.results.queries.list import HistoryRow
@@ -52,13 +52,18 @@ def _run_rows(summary: RunSummary) -> list[tuple[str, ...]]:
     return rows
 
 
-def history_table(rows: Sequence[HistoryRow], *, width: int = 80) -> str:
+def history_lines(rows: Iterable[HistoryRow], *, width: int = 80) -> Iterator[str]:
     """One committed record a row: when, which run, what it came to, and who."""
-    shown = [
+    shown = (
         (day(row.at), row.run[:SHORT_ID], row.subject + (" (simulated)" if row.simulated else ""), login(row.operator))
         for row in rows
-    ]
-    return "\n".join(table(("committed", "run", "what", "by"), shown, width, wrapped=2, whole=(0, 1)))
+    )
+    return flowing(("committed", "run", "what", "by"), shown, width, wrapped=2, whole=(0, 1))
+
+
+def history_table(rows: Sequence[HistoryRow], *, width: int = 80) -> str:
+    """All of them at once, for a screen."""
+    return "\n".join(history_lines(rows, width=width))
 
 
 def login(operator: str) -> str:

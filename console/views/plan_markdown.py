@@ -9,6 +9,7 @@ from console.schema.plan import Plan
 from console.untrusted import clean, one_line
 from console.views.answers import QUESTIONS
 from console.views.argv import marked
+from console.views.by_hand import back_by_hand, by_hand
 from console.views.figures import day
 from console.views.plan import place, step_text
 
@@ -44,7 +45,26 @@ def plan_markdown(plan: Plan) -> str:
         said += ["## Command line", "", *_fenced("text", " ".join(marked(plan.argv_before, plan.argv_after))), ""]
     for edit in plan.edits:
         said += [f"## {_code(edit.path)}", "", *_fenced("diff", edit.diff), ""]
+    said += _digests(plan)
+    for title, lines in (("By hand", by_hand(plan)), ("Back, by hand", back_by_hand(plan))):
+        if lines:
+            said += [f"## {title}", "", *_fenced("sh", "\n".join(lines)), ""]
     return "\n".join(said).rstrip() + "\n"
+
+
+def _digests(plan: Plan) -> list[str]:
+    """Every file that decides the unit, before and after; another byte in one of them, and the plan is stale."""
+    edited = {edit.real_path or edit.path: edit for edit in plan.edits}
+    rows = [
+        (_code(path), _code(digest), _code(edited[path].sha256_after) if path in edited else "stays")
+        for path, digest in plan.deciding.items()
+    ]
+    rows += [
+        (_code(path), _code(edit.sha256_before), _code(edit.sha256_after))
+        for path, edit in edited.items()
+        if path not in plan.deciding
+    ]
+    return ["## Digests", "", *_table(("file", "sha256 before", "after"), rows)] if rows else []
 
 
 def _settings(plan: Plan) -> Iterable[tuple[str, ...]]:

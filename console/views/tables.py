@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
 
 from console.untrusted import one_line
 from console.views.cells import cells, cut, pad, wrap
@@ -34,6 +35,23 @@ def table(
     for row in everything:
         lines.extend(_row(row, widths, right, wrapped))
     return lines
+
+
+def flowing(
+    head: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    width: int = 80,
+    *,
+    wrapped: int | None = None,
+    whole: Sequence[int] = (),
+    fixed_by: int = 300,
+) -> Iterator[str]:
+    """As `table`, for rows without end: the first `fixed_by` of them decide the widths, and none is kept."""
+    flow = iter(rows)
+    first = [[one_line(cell) for cell in row] for row in chain([head], islice(flow, fixed_by))]
+    widths = _widths(first, width, whole)
+    for row in chain(first, ([one_line(cell) for cell in row] for row in flow)):
+        yield from _row(row, widths, (), wrapped)
 
 
 def _widths(rows: list[list[str]], width: int, whole: Sequence[int]) -> list[int]:

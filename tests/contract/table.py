@@ -374,10 +374,10 @@ TABLE: tuple[Row, ...] = (
         "GPUs",
         (
             "nvidia-smi",
-            "--query-gpu=index,name,memory.total,memory.used,driver_version,uuid",
+            "--query-gpu=index,name,memory.total,memory.used,driver_version,uuid,clocks.sm",
             "--format=csv,noheader,nounits",
         ),
-        out=r"(\d, NVIDIA [^,]+, 97894, \d+, \d+\.\d+\.\d+, GPU-[0-9a-f-]{36}\n){8}",
+        out=r"(\d, NVIDIA [^,]+, 97894, \d+, \d+\.\d+\.\d+, GPU-[0-9a-f-]{36}, \d+\n){8}",
         lab_only="no GPU in the real hosts of the tests",
     ),
     Row(

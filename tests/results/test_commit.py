@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from console.results.commit import MARK
+from console.results.git import Answer, Git
 from console.results.repository import Repository
 from console.schema.record import Record
 from console.secrets import Redactor
@@ -63,16 +65,16 @@ def test_a_branch_that_moves_meanwhile_keeps_both(
 ) -> None:
     repository = Repository(furnished, environment=os.environ)
     repository.open()
-    real = repository._git.run
+    real = Git.run
     done: list[str] = []
 
-    def run(*words: str, **options: object) -> object:
+    def run(self: Git, *words: str, **options: Any) -> Answer:
         if words[0] == "commit-tree" and not done:
             done.append(words[0])
             git("commit", "-q", "--allow-empty", "-m", "a person's")
-        return real(*words, **options)  # type: ignore[arg-type]
+        return real(self, *words, **options)
 
-    monkeypatch.setattr(repository._git, "run", run)
+    monkeypatch.setattr(Git, "run", run)
     repository.commit_target(numbered(record, 2), REDACTOR)
     assert git("log", "-2", "--format=%s").splitlines()[1] == "a person's"
     assert git("status", "--porcelain") == ""

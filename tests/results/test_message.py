@@ -224,11 +224,15 @@ class TestTrailers:
             "serving": {"model": "m-2", "version": "1.2", "settings": {"tensor_parallel": "8", "dtype": "bfloat16"}},
         }
         draft, model = {"role": "draft", "sha256": "d" * 64}, {"role": "model", "sha256": "a" * 64}
-        stack = stack_of("sglang", facts | {"models": [draft, model]})
+        slow = facts | {"host": {"gpus": [gpu | {"clock_mhz": 2430}, gpu | {"clock_mhz": 1980}]}}
+        stack = stack_of("sglang", slow | {"models": [draft, model]})
+        quick = stack_of("sglang", facts | {"models": [draft, model]})
         assert stack is not None
+        assert quick is not None
+        assert stack.id == quick.id  # a clock is another each time, the stack is the same
         assert stack.model_revision == "a" * 64
         found = dict(trailers(record.model_copy(update={"stack_after": stack, "simulated": True})))
-        assert found["Hardware"] == "2 x GPU-96 97894MiB driver=580.1"
+        assert found["Hardware"] == "2 x GPU-96 97894MiB driver=580.1 clock=1980MHz"
         assert (found["Parallelism"], found["Precision"], found["Simulated"]) == ("tp=8", "dtype=bfloat16", "yes")
 
     def test_git_reads_them(self, repository: Repository, record: Record, git: GitCommand) -> None:

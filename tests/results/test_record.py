@@ -132,6 +132,15 @@ class TestLoad:
         (tmp_path / "record.json").write_text(json.dumps(document))
         assert load_record(tmp_path / "record.json").run == record.run
 
+    def test_an_old_one_that_knew_less(self, tmp_path: Path, record: Record) -> None:
+        """Of before stacks, digests and levels were kept."""
+        whole = json.loads(documents(record)["record.json"])
+        kept = ("schema", "run", "target", "unit", "engine", "runbook", "outcome", "settings", "facts_before", "diff")
+        (tmp_path / "record.json").write_text(json.dumps({name: whole[name] for name in kept}))
+        old = load_record(tmp_path / "record.json")
+        assert (old.run, old.outcome, old.settings) == (record.run, record.outcome, record.settings)
+        assert (old.stack_before, old.digests_before, old.outage_s) == (None, {}, None)
+
     @pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema": 1}', "\0"])
     def test_what_is_no_record(self, tmp_path: Path, text: str) -> None:
         (tmp_path / "record.json").write_text(text)

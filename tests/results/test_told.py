@@ -119,7 +119,7 @@ def told_of(record: Record) -> Told:
         ticket=free(record.ticket),
         operator=free(record.operator),
         operator_auth=free(auth),
-        findings=tuple(finding_told(one) for one in record.findings),
+        finding_lines=tuple(finding_told(one).line for one in record.findings),
         causes=tuple(free(c.text) for c in record.conclusions if c.kind == "cause" and free(c.text)),
         levers=tuple(f"{rank} {c.text}" for rank, c in enumerate(levers, 1)),
         stack=tuple((key, stack[key]) for key in STACK if stack.get(key)),

@@ -4,13 +4,14 @@ import re
 
 import pytest
 
+from console.schema.change import FileChange, ReloadChange, RestartChange
 from console.schema.plan import Answers, FileEdit
 from console.views.cells import cells
 from console.views.plan import plan_text
 from console.views.plan_markdown import plan_markdown
 from tests.views import story
 from tests.views.golden import screen, too_wide
-from tests.views.samples import HOSTILE, LONG, WIDE, facts, plan, setting, target
+from tests.views.samples import DIFF, HOSTILE, LONG, WIDE, facts, plan, setting, target
 
 COMMANDS = (f"console run runbooks/extend_context.toml {story.TARGET} --reason TEXT",)
 
@@ -92,6 +93,35 @@ def test_markdown_says_the_same() -> None:
     assert "| 4 | `unit.set` | skipped: when = 'mem\\_fraction' does not hold |" in text
     assert "--context-length [-16384-]{+65536+}" in text
     assert "```diff\n--- a/etc/" in text
+
+
+def test_markdown_has_digests_and_the_commands_by_hand() -> None:
+    path = "/etc/systemd/system/chat.service.d/20-window.conf"
+    file = FileChange(
+        id="c1", step="s", path=path, real_path=path, sha256_before="a" * 64, sha256_after="b" * 64, splices=(),
+        mode=0o644, uid=0, gid=0,
+    )  # fmt: skip
+    restart = RestartChange(id="c3", step="s", unit=story.UNIT, invocation_before="")
+    edit = FileEdit(
+        path=path, real_path=path, splices=(), sha256_before="a" * 64, sha256_after="b" * 64, diff=DIFF, steps=("s",),
+        change="c1",
+    )  # fmt: skip
+    changes = (file, ReloadChange(id="c2", step="s", unit=story.UNIT), restart)
+    text = plan_markdown(plan(changes=changes, edits=(edit,), deciding={path: "a" * 64, "/etc/other.conf": "c" * 64}))
+    assert f"| `{path}` | `{'a' * 64}` | `{'b' * 64}` |" in text
+    assert f"| `/etc/other.conf` | `{'c' * 64}` | stays |" in text
+    hand, back = text.split("## By hand")[1].split("## Back, by hand")
+    assert [line.split("  #")[0] for line in hand.splitlines() if line and "```" not in line] == [
+        f"sha256sum {path}",
+        f"sudo cp -a {path} /var/tmp/20-window.conf.before",
+        f"sudoedit {path}",
+        f"sha256sum {path}",
+        "sudo systemctl daemon-reload",
+        f"sudo systemctl restart {story.UNIT}",
+        f"journalctl -f -u {story.UNIT}",
+        "curl -fsS http://127.0.0.1:30000/health",
+    ]
+    assert f"sudo cp -a /var/tmp/20-window.conf.before {path}\nsudo systemctl daemon-reload\n" in back
 
 
 def test_nothing_in_a_plan_becomes_markup() -> None:

@@ -1,12 +1,22 @@
 from __future__ import annotations
 
+from itertools import count, islice
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from console.views.cells import cells
-from console.views.tables import table
+from console.views.tables import flowing, table
 
 TEXT = st.text(max_size=60)
+
+
+def test_rows_without_end_flow() -> None:
+    rows = ((f"r{number}", "word " * 30) for number in count())
+    lines = list(islice(flowing(("run", "what"), rows, width=40, wrapped=1), 2000))
+    assert lines[0].split() == ["run", "what"]
+    assert max(map(len, lines)) <= 40
+    assert "r350 " in "\n".join(lines)  # past what decided the widths
 
 
 def test_columns_are_as_wide_as_they_must_be() -> None:

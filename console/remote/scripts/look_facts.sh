@@ -210,7 +210,7 @@ fi
 
 section gpu
 if command -v nvidia-smi >/dev/null 2>&1; then
-  gpu_said=$(timeout 15 nvidia-smi --query-gpu=index,name,memory.total,memory.used,driver_version,uuid --format=csv,noheader,nounits 2>&1)
+  gpu_said=$(timeout 15 nvidia-smi --query-gpu=index,name,memory.total,memory.used,driver_version,uuid,clocks.sm --format=csv,noheader,nounits 2>&1)
   printf 'status=%s\n%s\n' "$?" "$gpu_said"
 else
   echo 'status=127'

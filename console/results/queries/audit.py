@@ -87,6 +87,10 @@ class _Trail:
     seen: list[float] = field(default_factory=list)
     seen_before: float | None = None
 
+    def is_set_after(self, moment: float) -> bool:
+        """Whether a value set after that moment, and before the period, is known already."""
+        return any(entry.kind not in ASIDE and entry.ended > moment for entry in self.earlier)
+
 
 def quarter(text: str) -> Span:
     """`2026Q3` as a span in UTC. Raises UsageError."""
@@ -111,7 +115,10 @@ def audit(
         if row.ended >= end:
             continue
         trail = trails.setdefault(row.target, _Trail())
-        named = setting in row.block or setting in row.subject or f"Observed: {RESTART} " in row.block
+        # What was before the period is asked for its last value only.
+        named = not (row.ended < begin and trail.is_set_after(row.ended)) and (
+            setting in row.block or setting in row.subject or f"Observed: {RESTART} " in row.block
+        )
         entries = list(_entries(row, setting)) if named else []
         if row.ended >= begin:
             trail.seen.append(row.ended)
@@ -119,7 +126,7 @@ def audit(
             shas += [row.sha] if entries else []
         else:
             trail.seen_before = trail.seen_before or row.ended
-            trail.earlier += entries
+            trail.earlier += [entry for entry in entries if entry.kind not in ASIDE]
     for trail in trails.values():  # as they ended, which is not always as they were committed
         trail.entries.sort(key=lambda entry: -entry.ended)
         trail.earlier.sort(key=lambda entry: -entry.ended)
@@ -189,7 +196,7 @@ def _net(name: str, trail: _Trail) -> Iterator[Net]:
     standing = [entry for entry in trail.entries if entry.kind not in ASIDE]
     if not standing:
         return
-    earlier = next((entry for entry in trail.earlier if entry.kind not in ASIDE), None)
+    earlier = next(iter(trail.earlier), None)
     first, last = standing[-1], standing[0]
     before = earlier.after if earlier is not None else first.before
     outage = sum(float(entry.outage_s) for entry in trail.entries if entry.outage_s.replace(".", "").isdigit())

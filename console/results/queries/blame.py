@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 
 from console.errors import StateError
-from console.results.history import History, Row
-from console.results.store import newest_settings
+from console.results.history import History, Row, as_ended
+from console.results.store import sighting
 from console.results.told import ChangeTold
 from console.schema.outcome import Outcome
 
@@ -44,7 +45,13 @@ class Blamed:
 
 def blame(history: History, target: str, setting: str = "") -> Blamed:
     """Who set each value (or the one of `setting`). Raises StateError where no record saw the target."""
-    seen = newest_settings(history, target)
+    rows = as_ended(history.rows(target))
+    passed: list[Row] = []
+    seen = None
+    for row in rows:
+        passed.append(row)
+        if (seen := sighting(history, row)) is not None:
+            break
     if seen is None:
         raise StateError(
             f"no record says what is in force on {target}",
@@ -56,7 +63,7 @@ def blame(history: History, target: str, setting: str = "") -> Blamed:
         values = {setting: values.get(setting)}
     found: dict[str, Blame] = {}
     # Once every value has its origin, nothing older can say more.
-    for row in sorted(history.rows(target), key=lambda row: -row.ended):
+    for row in chain(passed, rows):
         for name, one in _origins(row):
             if name in values or not setting:
                 found.setdefault(name, _against(one, values.get(name), name in values))

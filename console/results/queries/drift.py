@@ -10,7 +10,7 @@ from console.engines.base import Engine
 from console.results.history import History
 from console.results.stack import settings_in
 from console.results.store import Seen, newest_settings
-from console.schema.facts import Facts
+from console.schema.facts import Facts, LedgerEntry
 from console.secrets import MASK
 from console.settings.flags import sought
 from console.settings.resolve import argv_on_disk, environment_on_disk, unit_of
@@ -40,6 +40,7 @@ class Drift:
     where: str
     how: str
     path: str = ""
+    by_run: str = ""  # a run that the host remembers, whose record is not here
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,8 @@ def _settings(facts: Facts, engine: Engine, seen: Seen) -> list[Drift]:
         now = (disk if on_disk else running).get(name)
         where = "disk and running" if on_disk and in_process else "disk" if on_disk else "running"
         path, text = _decided_in(facts, now)
-        found.append(Drift(name, recorded, now, where, _how(facts, seen, name, now, text), path))
+        by_run = next((entry.run for entry in _later(facts, seen, name)), "")
+        found.append(Drift(name, recorded, now, where, _how(facts, seen, name, now, text), path, by_run))
     return found
 
 
@@ -103,8 +105,7 @@ def _decided_in(facts: Facts, value: str | None) -> tuple[str, str]:
 
 def _how(facts: Facts, seen: Seen, name: str, now: str | None, text: str) -> str:
     """Who it was, as far as the host shows."""
-    later = [entry for entry in facts.ledger if entry.run > seen.run and name in entry.summary]
-    if later:
+    if later := _later(facts, seen, name):
         return f"by run {later[0].run} of {later[0].operator or 'somebody'}, whose record is not here"
     made = [
         one for one in seen.document.get("settings", ())
@@ -115,6 +116,11 @@ def _how(facts: Facts, seen: Seen, name: str, now: str | None, text: str) -> str
     if owner:
         return f"reverted by its owner ({owner})" if back else f"by its owner ({owner})"
     return "put back by hand" if back else BY_HAND
+
+
+def _later(facts: Facts, seen: Seen, name: str) -> list[LedgerEntry]:
+    """Runs that the host remembers and the records do not, and that were about this setting."""
+    return [entry for entry in facts.ledger if entry.run > seen.run and name in entry.summary]
 
 
 def _files(facts: Facts, seen: Seen) -> list[Drift]:

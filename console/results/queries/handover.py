@@ -100,9 +100,15 @@ def lock_items(facts: Sequence[Facts]) -> Iterator[Item]:
             yield Item("lock", seen.target, "the unit's lock is held", lock.since, who, run=lock.run, close=(close,))
 
 
-def drift_items(found: Iterable[Drifted]) -> Iterator[Item]:
+def drift_items(found: Iterable[Drifted], facts: Sequence[Facts] = ()) -> Iterator[Item]:
+    """What is not as recorded, but for what an open change made: that is told as such."""
+    still_open = {(seen.target, entry.run) for seen in facts for entry in seen.ledger if entry.open}
     for one in found:
+        ours = [drift for drift in one.drifts if drift.by_run and (one.target, drift.by_run) in still_open]
+        files = {drift.path for drift in ours}
         for drift in one.drifts:
+            if drift in ours or drift.path in files:
+                continue
             before, after = ("absent" if value is None else value for value in (drift.recorded, drift.now))
             yield Item(
                 kind="drift",

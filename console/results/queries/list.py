@@ -66,14 +66,19 @@ class Filter:
 
     def wants(self, row: Row) -> bool:
         told = row.told
-        named = {change.setting for change in (*told.changed, *told.observed)} | {name for name, _ in told.settings}
         return (
             told.unit.startswith(self.unit)
             and (not self.runbook or told.runbook == self.runbook)
             and (not self.outcome or told.outcome == self.outcome)
             and (not self.operator or told.operator.lower().startswith(self.operator.lower()))
-            and (not self.setting or self.setting in named)
+            and (not self.setting or self.setting in _named(row))
         )
+
+
+def _named(row: Row) -> set[str]:
+    """The settings that a record changed, found or wrote down."""
+    told = row.told
+    return {change.setting for change in (*told.changed, *told.observed)} | {name for name, _ in told.settings}
 
 
 def list_records(
@@ -119,7 +124,7 @@ def shown(row: Row) -> HistoryRow:
         subject=row.subject,
         changes=told.changes,
         observed=tuple(one.line for one in told.observed),
-        findings=tuple(one.line for one in told.findings),
+        findings=told.finding_lines,
         unit=told.unit,
         reason=told.reason,
         ticket=told.ticket,

@@ -130,6 +130,9 @@ class TestCompare:
         assert [(d.name, d.a, d.b) for d in compared.settings] == [("context_length", "200000", "131072")]
         text = compare_text([compared])
         assert "suggestive: +" in text
+        chart = text.partition("over context tokens, A x, B o\n")[2]
+        assert "x" in chart
+        assert "o" in chart
         assert too_wide(text) == []
 
     def test_one_process_needs_no_allowance_for_restarts(self, history: History, commit: Commit) -> None:

@@ -1,0 +1,65 @@
+"""A plan as commands for a person without this program: the same order, the same checks, and the way back."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import PurePosixPath
+
+from console.schema.change import FileChange
+from console.schema.plan import Plan
+from console.untrusted import one_line
+
+BACKUPS = "/var/tmp"  # noqa: S108 - where a person's copy outlives the shell; `cp -a` keeps who may read it
+DIGEST = 12
+
+
+def by_hand(plan: Plan) -> list[str]:
+    """Shell lines, to be typed on the host one by one; empty where the plan changes nothing."""
+    return list(_lines(plan)) if plan.changes else []
+
+
+def back_by_hand(plan: Plan) -> list[str]:
+    """Shell lines that put it back; empty where no file is changed."""
+    files = _files(plan)
+    if not files:
+        return []
+    copied = [f"sudo cp -a {_backup(change)} {_word(change.real_path)}" for change in files]
+    return [*copied, *_taken_up(plan)]
+
+
+def _lines(plan: Plan) -> Iterator[str]:
+    for change in _files(plan):
+        path = _word(change.real_path)
+        yield f"sha256sum {path}  # {change.sha256_before[:DIGEST]}…, or it is another file than was planned for"
+        yield f"sudo cp -a {path} {_backup(change)}"
+        yield f"sudoedit {path}  # as its difference says"
+        yield f"sha256sum {path}  # {change.sha256_after[:DIGEST]}…"
+    for one in plan.changes:
+        if one.kind == "command":
+            yield f"{'sudo ' if one.sudo else ''}sh -c {_word(one.command)}"
+    yield from _taken_up(plan)
+
+
+def _taken_up(plan: Plan) -> Iterator[str]:
+    """What makes systemd and the engine see the files, and the look at whether it serves."""
+    service = plan.target.service
+    kinds = {change.kind for change in plan.changes}
+    if "reload" in kinds:
+        yield "sudo systemctl daemon-reload"
+    if "restart" in kinds:
+        yield f"sudo systemctl restart {_word(service.unit)}"
+        yield f"journalctl -f -u {_word(service.unit)}  # until it serves"
+        yield f"curl -fsS {_word(service.url + '/health')}"
+
+
+def _files(plan: Plan) -> Sequence[FileChange]:
+    return [change for change in plan.changes if isinstance(change, FileChange)]
+
+
+def _backup(change: FileChange) -> str:
+    return _word(f"{BACKUPS}/{PurePosixPath(change.real_path).name}.before")
+
+
+def _word(text: str) -> str:
+    return shlex.quote(one_line(text))
