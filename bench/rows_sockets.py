@@ -26,8 +26,10 @@ from console.schema.cells import Cell, Estimate
 # client's clock. Cells mostly wait, so some are measured at once, each on an engine of its own.
 SPEED = 1.0
 AT_ONCE = 4
-SLOW = 0.5  # for the row that judges the client's clock itself
 THROUGH = "sockets"
+# A longer body takes longer to be read: a part of a thousandth that no number of pairs takes out of the client's clock.
+# Its interval must hold the truth up to the bias that the table allows.
+ALLOWED = 0.002
 
 Beside = Callable[[BareEngine], Awaitable[None]]
 
@@ -123,7 +125,10 @@ def row(
     ]
     errors = errors_of([outcome.value for outcome in outcomes], RATE)
     client_errors = errors_of([estimate.rate_tok_s or math.nan for estimate in clients], RATE)
-    client_held = [(estimate.low or 0) <= RATE <= (estimate.high or math.inf) for estimate in clients]
+    client_held = [
+        (estimate.low or 0) * (1 - ALLOWED) <= RATE <= (estimate.high or math.inf) * (1 + ALLOWED)
+        for estimate in clients
+    ]
     return Score(
         name,
         len(found),
@@ -157,8 +162,8 @@ def lossy(replicas: int, seed: int) -> Score:
 
 def far(replicas: int, seed: int) -> Score:
     """The same engines near, and behind 150 ± 30 ms: by the server's clock no difference, by the client's little."""
-    near = cells(Path(), replicas, f"near{seed}", speed=SLOW)
-    away = cells(Path(delay_s=0.075, swing_s=0.03 / math.sqrt(2)), replicas, f"away{seed}", speed=SLOW)
+    near = cells(Path(), replicas, f"near{seed}")
+    away = cells(Path(delay_s=0.075, swing_s=0.03 / math.sqrt(2)), replicas, f"away{seed}")
 
     def middle(found: Sequence[Cellwise], method: str) -> float:
         values = sorted(one.rate_tok_s for cell in found if (one := cell.by(method)) and one.rate_tok_s)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,6 +12,7 @@ from console.clock import Clock
 from console.engines.base import Engine, Generation, Reply, Request
 from console.engines.measuring import Measuring, Wanted
 from console.errors import NotMeasuredError
+from console.facts.clocks import Clocks, look_at_clocks
 from console.facts.watch import Watch, watch_once
 from console.measure.limits import Limits
 from console.remote.session import Reader
@@ -52,6 +54,7 @@ class Bench:
     cursor: str = ""
     invocation: str = ""
     watched: list[Watch] = field(default_factory=list)
+    clocks_take_s: float = math.inf  # how long asking for the GPUs' clocks takes; inf: they are not asked for
     warm_after: int | None = None  # requests until the answers of this process were steady; None: nobody looked yet
 
     async def generate(
@@ -114,6 +117,15 @@ class Bench:
     async def tokens_of(self, text: str) -> tuple[int, ...] | None:
         """Token ids by the engine's own tokenizer; None where it does not say."""
         return self.measuring.read_tokens(await self.reader.fetch(self.measuring.tokenize(text)))
+
+    async def clocks(self) -> Clocks | None:
+        """The GPUs' clocks now; asked for no more on a host that does not tell."""
+        if self.clocks_take_s == math.inf:
+            return None
+        began = self.clock.monotonic()
+        seen = await look_at_clocks(self.reader)
+        self.clocks_take_s = math.inf if seen is None else self.clock.monotonic() - began
+        return seen
 
     async def round_trip_s(self, times: int = 3) -> float:
         """The quickest of a few answers that cost the engine nothing: the path's own share of every request."""

@@ -15,6 +15,7 @@ from console.analysis.statistics.replies import DEGENERATE_BELOW, Reply, distinc
 from console.analysis.statistics.warmup import warm_up
 from console.measure.acceptance import Accepted, accepted_of
 from console.measure.bench import Answer, Bench
+from console.measure.clocks import moved
 from console.measure.linear import ask_between, bent
 from console.measure.pairs import CellRefusedError, Pairs
 from console.measure.prompt import Prompt
@@ -216,7 +217,7 @@ def finished(
     agree = agreement_of(estimates)
     answer = pairs.kept[-1][1].read.text
     distinct = distinct_4grams(answer.split())
-    found = [*flags, *rate.flags, *accepted.flags]
+    found = [*flags, *rate.flags, *accepted.flags, *moved(pairs.arms)]
     if not pairs.cold and not all(is_prefix(one.read.text, other.read.text) for one, other in pairs.kept):
         found.append("not deterministic")
     if distinct < DEGENERATE_BELOW and pairs.prompt.text_class != "repetitive":

@@ -5,10 +5,12 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from console.analysis.statistics.replies import Reply
-from console.errors import EngineAuthError
+from console.errors import ConnectError, EngineAuthError
+from console.facts.clocks import Clocks
 from console.measure.bench import Answer, Bench
 from console.measure.prompt import Prompt
 from console.schema.cells import Arm
@@ -77,13 +79,14 @@ class Pairs:
     ) -> Answer:
         """One request, kept among the arms. `refused`: why it never counts (it primes, it is a pilot)."""
         seen: list[Traffic] = []
+        clocks: list[Clocks] = []
         counts = output_tokens >= self.long_tokens and not refused
         answer = await self.bench.generate(
             self.prompt.beginning_otherwise(self.chance) if self.cold else self.prompt.sent,
             output_tokens,
             ignore_eos=ignore_eos,
             stream=stream,
-            beside=self._looking(seen) if counts and self.long_s is not None else None,
+            beside=self._looking(seen, clocks) if counts and self.long_s is not None else None,
         )
         read = answer.read
         why = refused or self._wrong(answer, output_tokens)
@@ -100,6 +103,9 @@ class Pairs:
                 server_s=read.server_time_s,
                 steps=read.verify_steps,
                 finish=read.finish_reason or "",
+                sm_mhz=clocks[0].sm_mhz if clocks else None,
+                temperature_c=clocks[0].temperature_c if clocks else None,
+                power_w=clocks[0].power_w if clocks else None,
                 refused=why,
             )
         )
@@ -167,13 +173,19 @@ class Pairs:
             return "ended early" if read.completion_tokens <= output_tokens else "longer than asked for"
         return ""
 
-    def _looking(self, seen: list[Traffic]) -> Callable[[], Awaitable[None]]:
-        """Once, somewhere in the middle of a long answer; asking how busy it is does not make the engine generate."""
-        moment_s = (self.long_s or 0.0) * self.chance.uniform(0.3, 0.7)
+    def _looking(self, seen: list[Traffic], clocks: list[Clocks]) -> Callable[[], Awaitable[None]]:
+        """Once, somewhere in the middle of a long answer; neither question makes the engine generate."""
+        long_s = self.long_s or 0.0
+        moment_s = long_s * self.chance.uniform(0.3, 0.7)
 
         async def look() -> None:
             await self.bench.clock.sleep(moment_s)
             seen.append(await self.bench.traffic())
+            # A look that the end of the answer would cut off costs the host more than it tells.
+            if moment_s + 3 * self.bench.clocks_take_s < long_s:
+                with suppress(ConnectError):
+                    found = await self.bench.clocks()
+                    clocks.extend([found] if found is not None else [])
 
         return look
 

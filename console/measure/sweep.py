@@ -13,6 +13,7 @@ from console.analysis.statistics.sweep import Cell as Point
 from console.analysis.statistics.sweep import SweepFit, fit
 from console.analysis.statistics.sweep_alarms import Alarm, alarms
 from console.measure.bench import Answer, Bench
+from console.measure.clocks import odd_cells
 from console.measure.decode import base_cell, finished
 from console.measure.pairs import CellRefusedError, OverBudgetError, Pairs
 from console.measure.prompt import Prompt, Source
@@ -198,11 +199,12 @@ class Line:
     fit: SweepFit
     alarms: tuple[Alarm, ...]
     left_out: tuple[str, ...] = ()
+    clocks: tuple[str, ...] = ()
 
     @property
     def marks(self) -> tuple[str, ...]:
         said = [alarm.text for alarm in self.alarms]
-        return tuple(said + [f"left out: {name}" for name in self.left_out])
+        return (*said, *(f"left out: {name}" for name in self.left_out), *self.clocks)
 
 
 def line_of(cells: Sequence[Cell], remeasured: Cell | None = None) -> Line | None:
@@ -219,4 +221,5 @@ def line_of(cells: Sequence[Cell], remeasured: Cell | None = None) -> Line | Non
     good = [point for index, point in enumerate(points) if index not in bad]
     if len(good) < 3 or len({point.context_tokens for point in good}) < 2:
         good, bad = points, set()
-    return Line(fit(good), found, tuple(known[index].name for index in sorted(bad)))
+    left_out = tuple(known[index].name for index in sorted(bad))
+    return Line(fit(good), found, left_out, odd_cells(known))

@@ -23,6 +23,9 @@ class Arm(Read):
     server_s: float | None = None  # as the engine timed it
     steps: int | None = None  # decode steps
     finish: str = ""
+    sm_mhz: float | None = None  # the GPUs' clock in the middle of it
+    temperature_c: float | None = None  # of the hottest
+    power_w: float | None = None  # of all together
     refused: str = ""
 
 

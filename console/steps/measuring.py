@@ -59,6 +59,8 @@ async def bench_of(io: StepIO, *, on_live: bool) -> Bench:
         nonce=io.request_id[-12:],
     )
     await bench.watch()
+    bench.clocks_take_s = 0.0
+    await bench.clocks()  # whether the host tells them, and how long that takes
     return bench
 
 

@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from console.schema.loads import Level
+from console.views.cells import wrap
 from console.views.figures import number
 from console.views.tables import table
 
-HEAD = ("streams", "n", "ttft p50/p95 s", "itl p50/p95 ms", "e2e p50/p95 s", "tok/min/GPU", "")
+HEAD = ("streams", "n", "ttft s", "itl ms", "e2e s", "tok/min/GPU", "")
+TOLD = "ttft, itl, e2e: p50/p95 of n answers, to the first token, between tokens, to the end"
 
 
 def load_lines(levels: Sequence[Level], width: int = 80) -> list[str]:
     """A line a level; nothing where no load was measured."""
     if not levels:
         return []
-    return table(HEAD, [row(level) for level in levels], width, right=(0, 1, 2, 3, 4, 5), wrapped=6)
+    rows = [row(level) for level in levels]
+    return [*table(HEAD, rows, width, right=(0, 1, 2, 3, 4, 5), wrapped=6), *wrap(TOLD, width)]
 
 
 def row(level: Level) -> tuple[str, ...]:

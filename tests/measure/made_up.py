@@ -69,6 +69,7 @@ class MadeUpEngine(FakeRemote):
     truth: Truth = field(default_factory=Truth)
     seed: int = 1
     others: Callable[[float, int], int] = lambda _at, _sent: 0
+    mhz: Callable[[int], str] = lambda _sent: ""  # clock, temperature and power of each GPU, by how many ours are sent
 
     def __post_init__(self) -> None:
         FakeRemote.__init__(self)
@@ -85,6 +86,8 @@ class MadeUpEngine(FakeRemote):
         self.busy = asyncio.Event()
 
     async def look(self, script: str, *args: str, **_: Any) -> Output:
+        if script == "look_clocks.sh":
+            return ok(clocks=self.mhz(self.generations))
         return ok(unit=shown(state(invocation_id=self.invocation)), host="boot_id=b\nnow=1.0\n", journal=journal())
 
     async def fetch(self, request: Request, *, patience_s: float = 0.0) -> Reply:

@@ -147,6 +147,7 @@ def test_a_host_without_anything_but_the_reading_commands_is_enough(tmp_path: Pa
     for name, args in (
         ("look_facts.sh", ["a.service", "1", str(tmp_path / "s"), str(tmp_path / "r"), ""]),
         ("look_watch.sh", ["a.service", "1", "", "gpu"]),
+        ("look_clocks.sh", []),
         ("look_files.sh", [str(tmp_path / "nothing")]),
         ("look_ledger.sh", [str(tmp_path / "s"), "a.service"]),
     ):
