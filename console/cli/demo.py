@@ -24,7 +24,7 @@ from console.schema.hosts import Inventory, load_inventory
 
 SPEED = 20.0
 # As few requests as still make a decode rate with an interval, and a line.
-DEMO_VARIABLES = {"mem_fraction": "0.92", "samples": "5", "sweep_contexts": "13,1663,3333,5553", "budget": "6m"}
+DEMO_VARIABLES = {"mem_fraction": "0.92", "samples": "5", "sweep_contexts": "13,1663,3333,5553", "budget": "8m"}
 # A fault strikes the start with the larger window only, so that the demo also shows the way back.
 FAULT_ABOVE_CONTEXT = 32768
 SERVICES = ("k26", "chat", "coder")

@@ -27,8 +27,8 @@ DELTA_TOKENS = 568
 # Below this a stream's span tells little, and a text that ends sooner cannot be measured before its own end.
 LEAST_LONG_TOKENS = 288
 PILOTS = 3
-# With fewer pairs a cell is not judged by further lengths.
-LINEAR_SAMPLES = 4
+# A cell that may take fewer pairs is a quick one, and is not judged by further lengths.
+LINEAR_SAMPLES = 6
 # What a look at 0.02 covers over all looks, at least.
 COVERED = 0.95
 
