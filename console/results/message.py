@@ -151,6 +151,9 @@ def _done(record: Record) -> Iterator[str]:
         yield f"{record.unit} was restarted; no file was changed."
     elif record.settings and all(setting.already for setting in record.settings):
         yield f"{_and([f'{s.setting} is already {_short(s.after)}' for s in record.settings])}; nothing was written."
+    elif record.purpose == "resume" and record.settings and record.parent:
+        meant = _and([_meant(setting) for setting in record.settings])
+        yield f"Run {record.parent} was gone on with: {meant}; no more was written."
     elif not commands:
         yield f"Nothing was changed on {record.target}."
     if commands:
@@ -158,13 +161,17 @@ def _done(record: Record) -> Iterator[str]:
         yield f"Commands that change the host were run: {names}."
     if record.outcome is Outcome.ROLLED_BACK:
         yield "The old state was put back and is proven to serve."
-    elif made and record.capacity and record.capacity.decode:
+    elif (made or record.purpose == "resume") and record.capacity and record.capacity.decode:
         yield f"Expected there: {one_line(record.capacity.decode.text, 300)}."
     if record.outcome is Outcome.ROLLBACK_FAILED:
         yield "Putting the old state back was begun and is not proven: look at the host."
     if unknown := [change for change in record.changes if change.state == "unknown"]:
         names = _and([one_line(change.summary or change.kind, 80) for change in unknown])
         yield f"It is not known whether this happened: {names}."
+
+
+def _meant(setting: RecordSetting) -> str:
+    return f"{setting.setting} from {_short(setting.before)} to {_short(setting.after)}"
 
 
 def _was(setting: RecordSetting) -> str:
@@ -213,7 +220,9 @@ def _proof(record: Record) -> Iterator[str]:
         off = f", {_off(pool.value, predicted)} the predicted {figure(predicted)}" if predicted else ""
         yield f"The KV pool holds {figure(pool.value)} tokens{off}."
     restart = [step for step in record.steps if step.uses in ("service.restart", "service.wait_ready")]
-    if waited := sum(step.duration_s for step in restart if not step.id.startswith("undo-")):
+    restarted = any(change.kind == "restart" and change.state in ("made", "undone") for change in record.changes)
+    waited = sum(step.duration_s for step in restart if not step.id.startswith("undo-"))
+    if restarted and waited:
         yield f"From the restart to ready took {span(waited)}."
 
 

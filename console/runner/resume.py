@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from console.engines.base import Engine
 from console.errors import RefusedError
-from console.planning import policy
+from console.planning import capacity, policy
 from console.remote.session import Reader
 from console.runner import again
 from console.runner.again import Earlier
@@ -68,7 +68,16 @@ async def resume_plan(earlier: Earlier, facts: Facts, reader: Reader, engine: En
             "confirm": f"Go on with {earlier.run} on {plan.target.host_name}: {what}?",
         }
     )
-    return again.answered(left, facts, engine)
+    return _as_judged(again.answered(left, facts, engine), plan)
+
+
+def _as_judged(left: Plan, plan: Plan) -> Plan:
+    """What was predicted before the first change, by the pool that ran then, is what the proof is compared with."""
+    judged = plan.capacity
+    if judged is None:
+        return left
+    answers = left.answers.model_copy(update={"fits": tuple(capacity.lines(judged))})
+    return left.model_copy(update={"capacity": judged, "answers": answers})
 
 
 def _done(change: Change, earlier: Earlier, facts: Facts, *, seen_after: bool) -> str:

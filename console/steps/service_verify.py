@@ -16,6 +16,7 @@ from console.schema.serving import Serving
 from console.settings.levels import NOT_GIVEN, Levels
 from console.steps.base import Step, StepIO, StepResult
 from console.steps.levels import event_of, levels_of
+from console.steps.service_wait_ready import load_time
 
 # Beyond the old limit by more than the few tokens an engine adds or reserves on its own.
 PAST_OLD_MARGIN_TOKENS = 64
@@ -57,6 +58,9 @@ class ServiceVerify(Step):
         for level in levels:
             io.emit(event_of(facts.target, level))
         self._levels_agree(io, levels, facts)
+        if not io.restarted and not io.plan.nothing_to_do and io.plan.settings and facts.load_times_s:
+            # Gone on with: the restart was an earlier run's, and how long it took only the journal knows.
+            io.emit(load_time(io, facts.load_times_s[0], "start to ready, as logged"))
         said = self._pool_holds(io, serving, facts.target)
         if io.plan.nothing_to_do:
             return StepResult("ok", f"already so on disk, loaded, running and serving{said}")
@@ -243,7 +247,8 @@ class ServiceVerify(Step):
 
 def against_prediction(io: StepIO, pool: int, where: str) -> list[FindingMade]:
     """The pool as it is, and how far off the plan's prediction was."""
-    judgement = io.plan.capacity if io.restarted and not io.step.id.startswith("undo-") else None
+    compared = not io.plan.nothing_to_do and not io.step.id.startswith("undo-")
+    judgement = io.plan.capacity if compared else None
     predicted = judgement.pool_tokens if judgement else None
     said = FindingMade(
         target=where,

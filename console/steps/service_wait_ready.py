@@ -84,7 +84,8 @@ class ServiceWaitReady(Step):
                 verdict = readiness.heard(answer, io.clock.monotonic())
             if verdict.state == "ready":
                 took = io.clock.monotonic() - started
-                if not io.step.id.startswith("undo-"):
+                # Of a start that was under way already the wait saw only the end.
+                if io.restarted and not io.step.id.startswith("undo-"):
                     io.emit(load_time(io, took))
                 note = "" if verdict.message == "ready" else f": {verdict.message}"
                 return StepResult("ok", f"ready after {took:.1f} s{note}, invocation {verdict.invocation[:8]}")
@@ -107,15 +108,15 @@ class ServiceWaitReady(Step):
             await io.clock.sleep(max(took_s, pause_s(polls, waited_s, io.plan.load_estimate_s)))
 
 
-def load_time(io: StepIO, took_s: float) -> FindingMade:
-    """How long it took from here to ready, beside what the plan expected."""
+def load_time(io: StepIO, took_s: float, method: str = "restart to ready") -> FindingMade:
+    """How long it took to be ready, beside what the plan expected."""
     expected = io.plan.load_estimate_s
     return FindingMade(
         target=io.plan.target.name,
         name="load_time",
         value=round(took_s, 1),
         unit="s",
-        method="restart to ready",
+        method=method,
         figures={"predicted_s": round(expected, 1)} if expected else {},
     )
 

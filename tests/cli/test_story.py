@@ -35,5 +35,7 @@ def test_the_whole_night(tmp_path: Path) -> None:
     subjects = [line.partition(" ")[2] for line in log.splitlines()[1:5]]
     assert [subject.rpartition(", ")[2] for subject in subjects[2:]] == ["applied-unverified", "verified"]
     assert subjects[1] == "gpu1/k26: diagnose 32 tok/s at 3.45k tokens: explained, not a regression"
+    assert "pool_tokens 203386 method=server_info source=engine predicted=203386" in log, "as it was before the stop"
+    assert "Expected there: decode at 200,000 tokens" in " ".join(log.split())
     prompt = next(line for line in log.splitlines() if "Finding: prompt_tokens" in line).split()[2]
     assert int(prompt.replace(",", "")) > 32_768

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from console.results.message import compose, parse, subject, trailers
 from console.results.repository import Repository
 from console.results.stack import stack_of
+from console.schema.capacity import DecodeCost, Judgement
 from console.schema.events import ConclusionMade, FindingMade
 from console.schema.outcome import Outcome
 from console.schema.record import Record, RecordSetting
@@ -118,6 +119,18 @@ Engine: sglang 0.5
 Model: m-1
 """
     )
+
+
+def test_a_run_that_is_gone_on_with_says_whose_change_it_proves(record: Record) -> None:
+    cost = DecodeCost(context_tokens=8192, step_ms=191.0, text="decode at 8,192 tokens: 191.0 ms a step")
+    judged = Judgement(verdict="serves", sentence="it fits", decode=cost)
+    resumed = {"settings": NOT_MADE, "changes": (), "purpose": "resume", "parent": RUN, "capacity": judged}
+    first = " ".join(compose(record.model_copy(update=resumed)).split("\n\n")[1].split())
+    assert first == (
+        f"Run {RUN} was gone on with: context_length from 4096 to 8192 and mem_fraction from absent to 0.92; no more "
+        "was written. Expected there: decode at 8,192 tokens: 191.0 ms a step."
+    )
+    assert "From the restart to ready" not in compose(record.model_copy(update=resumed)), "that was another run's"
 
 
 @pytest.mark.parametrize("name", stories.ALL)
