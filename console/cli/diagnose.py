@@ -57,7 +57,9 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
         "since": arguments.since,
     }
     title = f"Why is {' '.join(arguments.targets) or 'it'} slow?"
-    runbook = one_step.runbook_of("diagnose.decode", title, {key: value for key, value in fields.items() if value})
+    given = {key: value for key, value in fields.items() if value}
+    # Nothing is sent to them, and who is odd is told in each one's record.
+    runbook = one_step.runbook_of("diagnose.decode", title, given, together=True)
     replicas = Replicas()
     code = one_step.run(arguments, output, runbook, also=replicas.event)
     if arguments.json and len(replicas.seen) > 1:

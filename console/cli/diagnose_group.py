@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from statistics import median
 from typing import Any
 
-from console.analysis.diagnosis.group import Member, Odd, odd_members
+from console.analysis.diagnosis.group import Member, Odd, Replica, odd_members, side_by_side
 from console.schema.events import ConclusionMade, Event, FactsRead, FindingMade
 
 
@@ -42,17 +41,23 @@ class Replicas:
     @property
     def context_tokens(self) -> float | None:
         """One context for all: a step is compared at the same place."""
-        known = [one.context_tokens for one in self.seen.values() if one.context_tokens is not None]
-        return median(known) if known else None
+        return side_by_side(self._replicas())[0]
 
     def members(self) -> dict[str, Member]:
-        at = self.context_tokens
-        found = {}
-        for name, one in self.seen.items():
-            a, b = one.figures.get("step_time_intercept"), one.figures.get("step_time_slope")
-            step_ms = a + b * at if a is not None and b is not None and at is not None else None
-            found[name] = Member(step_ms, one.figures.get("log_accept_length"), one.version, tuple(one.signs))
-        return found
+        return side_by_side(self._replicas())[1]
+
+    def _replicas(self) -> dict[str, Replica]:
+        return {
+            name: Replica(
+                one.figures.get("step_time_intercept"),
+                one.figures.get("step_time_slope"),
+                one.context_tokens,
+                one.figures.get("log_accept_length"),
+                one.version,
+                tuple(one.signs),
+            )
+            for name, one in self.seen.items()
+        }
 
     def odd(self) -> tuple[Odd, ...]:
         return odd_members(self.members()) if len(self.seen) > 1 else ()

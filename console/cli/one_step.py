@@ -32,10 +32,14 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-commit", action="store_true", help="keep the record, do not commit it")
 
 
-def runbook_of(uses: str, title: str, fields: Mapping[str, Field]) -> Runbook:
-    """A runbook with this one step. Raises InvalidFileError for keys or values that the step does not take."""
+def runbook_of(uses: str, title: str, fields: Mapping[str, Field], *, together: bool = False) -> Runbook:
+    """A runbook with this one step; `together`: all its targets at a time.
+
+    Raises InvalidFileError for keys or values that the step does not take.
+    """
     name = uses.replace(".", "-")
     lines = ["schema = 1", f"name = {json.dumps(name)}", f"title = {json.dumps(title)}", 'unattended = "proceed"', ""]
+    lines[-1:] = ['waves = ["100%"]', ""] if together else [""]
     lines += ["[[step]]", f"uses = {json.dumps(uses)}"]
     lines += [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in fields.items()]
     text = "\n".join(lines) + "\n"

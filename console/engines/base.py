@@ -84,6 +84,7 @@ class Generation:
     finish_reason: str | None
     error: str = ""
     text: str = field(default="", repr=False)
+    accepted: tuple[int, ...] = ()  # steps that accepted 0, 1, 2 … tokens of their draft
 
 
 class Engine(Protocol):

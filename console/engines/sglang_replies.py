@@ -152,7 +152,15 @@ def generation(reply: Reply) -> Generation:
         verify_steps=as_count(meta.get("spec_verify_ct")),
         finish_reason=reason or None,
         error=error,
+        accepted=_histogram(meta),
     )
+
+
+def _histogram(meta: Mapping[str, Any]) -> tuple[int, ...]:
+    """Verify steps by how many tokens of their draft they accepted: `spec_accept_histogram` since 0.5.9."""
+    said = as_list(meta.get("spec_correct_drafts_histogram")) or as_list(meta.get("spec_accept_histogram"))
+    counts = [one if isinstance(one, int) and not isinstance(one, bool) and one >= 0 else None for one in said[:65]]
+    return tuple(one for one in counts if one is not None) if None not in counts else ()
 
 
 def counters(reply: Reply) -> Counters:

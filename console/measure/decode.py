@@ -7,6 +7,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from console.analysis.statistics.acceptance import draft_positions
 from console.analysis.statistics.agreement import agreement
 from console.analysis.statistics.decode import naive_rate, two_point
 from console.analysis.statistics.design import Design, delta_for, look
@@ -234,6 +235,7 @@ def finished(
         update={
             **figures(rate.value, rate.low, rate.high, accepted),
             "accept_source": accepted.source,
+            "draft_positions": draft_positions([arm.accepted for arm in pairs.arms if not arm.refused]),
             "method": "two_point",
             "confidence": COVERED,
             "naive_tok_s": finite(naive_rate(pairs.long_tokens, pairs.kept[0][1].client_s)),

@@ -102,6 +102,7 @@ class Pairs:
                 client_s=round(answer.client_s, 6),
                 server_s=read.server_time_s,
                 steps=read.verify_steps,
+                accepted=read.accepted,
                 finish=read.finish_reason or "",
                 sm_mhz=clocks[0].sm_mhz if clocks else None,
                 temperature_c=clocks[0].temperature_c if clocks else None,

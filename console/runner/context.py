@@ -14,6 +14,7 @@ from console.runs.directory import RunDirectory
 from console.runs.log import EventLog
 from console.schema.events import ConnectionChanged, Event
 from console.secrets import Redactor
+from console.steps.together import Together
 
 OnAbort = Literal["auto", "leave", "rollback"]
 
@@ -54,6 +55,7 @@ class RunContext:
     extended_s: float = 0.0
     messages: list[str] = field(default_factory=list)
     results_path: Path | None = None
+    together: Together = field(default_factory=Together)
 
     def connection_said(self, target: str) -> Callable[[str, str], None]:
         """A callback that puts what happens to a target's connection into the log."""

@@ -158,6 +158,7 @@ async def _turn(
         stop_asked = context.abort.count > context.abort.kept_on
         if rule.stopped or (ended and stop_asked):
             return
+        context.together.begins(name)
         try:
             ended[name] = await _one(run, state, repository)
         except Exception as error:  # noqa: BLE001 - the other targets go on
@@ -166,6 +167,8 @@ async def _turn(
             rule.ended(well=False)
         else:
             rule.ended(well=ended[name][0] in GOOD)
+        finally:
+            context.together.ends(name)
 
 
 class Places:

@@ -288,6 +288,7 @@ class TargetRun:
             regained=self.regained,
             later=self.later,
             results_path=self.context.results_path,
+            together=self.context.together,
             cells=self.cells,
         )
 

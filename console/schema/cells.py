@@ -22,6 +22,7 @@ class Arm(Read):
     client_s: float = 0.0  # from sending it to the end of its answer
     server_s: float | None = None  # as the engine timed it
     steps: int | None = None  # decode steps
+    accepted: tuple[int, ...] = ()  # of these, those that accepted 0, 1, 2 … tokens of their draft
     finish: str = ""
     sm_mhz: float | None = None  # the GPUs' clock in the middle of it
     temperature_c: float | None = None  # of the hottest
@@ -78,5 +79,6 @@ class Cell(Read):
     natural_end: int | None = None  # output tokens after which the text would have ended by itself
     distinct_4grams: float | None = None  # share of four-word sequences of the answer that occur once only
     text_sha256: str = ""
+    draft_positions: tuple[float, ...] = ()  # how often each token of a draft was accepted, the first one first
     flags: tuple[str, ...] = ()
     arms: tuple[Arm, ...] = ()

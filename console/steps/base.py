@@ -21,6 +21,7 @@ from console.schema.hosts import Target
 from console.schema.outcome import StepOutcome
 from console.schema.plan import OnAbort, Plan, PlannedStep
 from console.settings.edit import Edit
+from console.steps.together import Together
 from console.units.effective import EffectiveUnit
 
 
@@ -84,6 +85,7 @@ class StepIO:
     later: Callable[[Coroutine[Any, Any, Any]], None] = lambda work: work.close()  # still to be done after a stop
     cells: list[Cell] = field(default_factory=list)  # measured so far in this run
     results_path: Path | None = None  # the results repository, where there is one
+    together: Together | None = None  # with the other targets of this run
 
 
 class Step(BaseModel):

@@ -22,7 +22,7 @@ from console.schema.hosts import Target
 from console.schema.names import Seconds
 from console.schema.plan import OnAbort
 from console.steps.base import Step, StepIO, StepResult
-from console.steps.diagnosis_events import events
+from console.steps.diagnosis_events import beside_others, events, replica_of
 
 READ_PATIENCE_S = 30.0
 
@@ -99,6 +99,10 @@ class DiagnoseDecode(Step):
         notes = [*seen.notes, *([known.reason] if known.reason else [])]
         for event in events(target.name, found, notes):
             io.emit(event)
+        if io.together is not None:
+            others = await io.together.others(target.name, replica_of(found, io.before))
+            for event in beside_others(target.name, others):
+                io.emit(event)
         return StepResult("ok", found.reconciled.sentence)
 
 
@@ -107,7 +111,8 @@ def _measured(io: StepIO) -> Iterator[Cell]:
     for one in io.cells:
         if one.step == "sweep" and one.rate_tok_s and one.accept_length and one.context_tokens is not None:
             at = one.at_tokens if one.at_tokens is not None else float(one.context_tokens)
-            yield Cell(one.context_tokens, at, one.rate_tok_s, one.accept_length, one.text_class)
+            rate, accept, positions = one.rate_tok_s, one.accept_length, one.draft_positions
+            yield Cell(one.context_tokens, at, rate, accept, one.text_class, positions)
 
 
 def _argv(io: StepIO) -> Sequence[str]:

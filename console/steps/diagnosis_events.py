@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from console.analysis.diagnosis.diagnosis import Diagnosis
+from console.analysis.diagnosis.group import Replica, odd_members, side_by_side
 from console.schema.events import ConclusionMade, Event, FindingMade
+from console.schema.facts import Facts
 
 
 def events(target: str, found: Diagnosis, notes: Sequence[str]) -> Iterator[Event]:
@@ -79,6 +81,43 @@ def events(target: str, found: Diagnosis, notes: Sequence[str]) -> Iterator[Even
     for kind, texts in (("assumed", found.assumed), ("noted", found.notes), ("missing", (*found.missing, *notes))):
         for text in texts:
             yield ConclusionMade(target=target, kind=kind, text=text)
+
+
+def replica_of(found: Diagnosis, facts: Facts) -> Replica:
+    """A diagnosis as what it is compared by with those of other replicas."""
+    curve = found.passive_curve
+    return Replica(
+        intercept_ms=curve.intercept_ms if curve else None,
+        slope_ms=curve.slope_ms if curve else None,
+        context_tokens=found.complaint.context_tokens,
+        accept_length=found.accept_length,
+        version=(facts.serving.version if facts.serving else None) or "",
+        signs=tuple(sign.text for sign in found.hardware.signs),
+    )
+
+
+def beside_others(target: str, replicas: Mapping[str, Replica]) -> Iterator[Event]:
+    """Who of the replicas is odd, in the record of each of them; nothing where there is one only."""
+    if len(replicas) < 2:
+        return
+    at, members = side_by_side(replicas)
+    odd = odd_members(members)
+    for one in odd:
+        yield FindingMade(
+            target=target,
+            name="odd_member",
+            value=one.target,
+            context_tokens=round(at) if at is not None else None,
+            n=len(replicas),
+            method="side by side",
+            source=one.text,
+        )
+        who = "this one is odd" if one.target == target else f"{one.target} is odd"
+        text = f"among {len(replicas)} replicas {who}: {one.text}"
+        yield ConclusionMade(target=target, kind="noted", text=text, evidence="side by side")
+    if not odd:
+        text = f"side by side with {len(replicas) - 1} other replicas: no member is odd"
+        yield ConclusionMade(target=target, kind="noted", text=text)
 
 
 def verdict(found: Diagnosis) -> str:

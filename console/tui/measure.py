@@ -51,7 +51,7 @@ COSTS = {
     "decode": "sends some minutes of generations, one stream at a time, while users are served",
     "sweep": "sends prompts up to the largest that is served, one stream at a time, while users are served",
     "capacity": "reads the host and the model's files; sends no request",
-    "diagnose": "sends short generations, one stream at a time, while users are served",
+    "diagnose": "reads the log, the record and the host; sends no request",
 }
 
 

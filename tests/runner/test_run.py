@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
+from console.analysis.diagnosis.group import Replica
 from console.errors import LockHeldError, NotServedError, StateError
 from console.results.repository import Repository
 from console.runner import finish, run
@@ -21,10 +22,13 @@ from console.schema.events import (
     RunFinished,
     TargetFinished,
     TargetStarted,
+    Verified,
     WaveFinished,
     WaveStarted,
 )
 from console.schema.runbook import parse_runbook
+from console.steps.base import Step, StepIO, StepResult
+from console.steps.registry import STEP_KINDS
 from tests.fakes import Told, context, target, target_run
 from tests.runner.job import FILE, RELOAD, RESTART, Host, Looks, job, raises
 
@@ -158,6 +162,30 @@ async def test_a_stop_of_a_wave_stops_every_target_of_it(tmp_path: Path, looks: 
 def failing(fleet: Fleet, *names: str) -> None:
     for name in names:
         fleet.hosts[name].answers["act_lock.sh"] = LockHeldError("locked by lee, run R2")
+
+
+async def test_targets_tell_each_other_and_one_that_failed_is_not_waited_for(
+    tmp_path: Path, looks: Looks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard: dict[str, set[str]] = {}
+
+    class Telling(Step):
+        uses: ClassVar[str] = "service.verify"
+        looks: ClassVar[bool] = True
+        probe: str = "auto"
+        require: str = "serve"
+
+        async def run(self, io: StepIO) -> StepResult:
+            assert io.together is not None
+            heard[io.plan.target.name] = set(await io.together.others(io.plan.target.name, Replica()))
+            io.emit(Verified(target=io.plan.target.name, invocation_id=io.invocation))
+            return StepResult("ok", "served")
+
+    monkeypatch.setitem(STEP_KINDS, "service.verify", Telling)
+    fleet = Fleet(tmp_path, "n1", "n2", "n3")
+    failing(fleet, "n3")
+    await fleet.go()
+    assert heard == {"n1/chat": {"n1/chat", "n2/chat"}, "n2/chat": {"n1/chat", "n2/chat"}}
 
 
 async def test_a_canary_that_fails_leaves_every_other_untouched(tmp_path: Path, looks: Looks) -> None:

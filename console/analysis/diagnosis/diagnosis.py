@@ -226,10 +226,17 @@ def _levers(evidence: Evidence, complaint: Complaint, curve: Curve | None, passi
         complaint.batch or 1.0,
         complaint.accept_length.value,
         speculative=passive.speculative is not False,
-        positions=evidence.positions,
+        positions=evidence.positions or _positions(evidence),
         ceiling=evidence.ceiling,
     )
     return [Said(one.text, one.evidence, one.gain) for one in found]
+
+
+def _positions(evidence: Evidence) -> tuple[float, ...]:
+    """Of the longest context that a sweep kept them for, the newest sweep first: a log may not tell them."""
+    cells = [*evidence.measured] or [*evidence.recorded.cells]
+    told = [cell for cell in cells if cell.draft_positions]
+    return max(told, key=lambda cell: cell.context_tokens).draft_positions if told else ()
 
 
 def _changed(compared: Compared | None) -> Iterator[str]:

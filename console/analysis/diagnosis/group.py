@@ -21,6 +21,31 @@ class Member:
 
 
 @dataclass(frozen=True)
+class Replica:
+    """One replica as its diagnosis found it: the line of its step time, and where it was asked about."""
+
+    intercept_ms: float | None = None
+    slope_ms: float | None = None
+    context_tokens: float | None = None
+    accept_length: float | None = None
+    version: str = ""
+    signs: tuple[str, ...] = ()
+
+    def at(self, context_tokens: float | None) -> Member:
+        step_ms = None
+        if self.intercept_ms is not None and self.slope_ms is not None and context_tokens is not None:
+            step_ms = self.intercept_ms + self.slope_ms * context_tokens
+        return Member(step_ms, self.accept_length, self.version, self.signs)
+
+
+def side_by_side(replicas: Mapping[str, Replica]) -> tuple[float | None, dict[str, Member]]:
+    """Every replica at one context, the median of where they were asked about: a step is compared at the same place."""
+    known = [one.context_tokens for one in replicas.values() if one.context_tokens is not None]
+    at = median(known) if known else None
+    return at, {name: one.at(at) for name, one in replicas.items()}
+
+
+@dataclass(frozen=True)
 class Odd:
     target: str
     text: str

@@ -11,6 +11,8 @@ BATCH = 4.0
 LEAST_GAIN = 1.05
 # A draft position accepted this seldom costs a verified token a step and commits next to nothing.
 IDLE_POSITION = 0.05
+# One accepted this often is not the last one worth drafting.
+LIKELY_POSITION = 0.5
 
 
 @dataclass(frozen=True)
@@ -66,11 +68,26 @@ def levers(
     gain = wide / curve.step_ms(context_tokens, wide) * now / batch
     inside = "" if wide <= curve.batches[1] else f", extrapolated from batch {curve.batches[1]:g}"
     found.append(Lever(f"batching {batch:g}->{wide:g}, all requests together", gain, f"the curve{inside}", whole=True))
-    if shorter := _draft_length(positions):
-        found.append(shorter)
+    shorter = _draft_length(positions)
+    found += [one for one in (shorter, _longer_draft(positions)) if one]
     return sorted((one for one in found if one.gain >= LEAST_GAIN), key=lambda one: -one.gain) + [
         one for one in found if one is shorter and one.gain < LEAST_GAIN
     ]
+
+
+def _longer_draft(positions: Sequence[float]) -> Lever | None:
+    """A longer draft, where its last token is accepted more often than not: as many again, each as the last one was."""
+    if len(positions) < 2 or positions[-1] < LIKELY_POSITION or not positions[-2]:
+        return None
+    ratio = min(positions[-1] / positions[-2], 1.0)
+    more = sum(positions[-1] * ratio**number for number in range(1, len(positions) + 1))
+    committed = 1.0 + sum(positions)
+    return Lever(
+        f"draft length {len(positions)}->{2 * len(positions)}",
+        (committed + more) / committed,
+        f"the last token is accepted {positions[-1]:.0%} of the time, each further one taken as x{ratio:.2f} of that; "
+        "what a longer verify step costs must be measured",
+    )
 
 
 def _draft_length(positions: Sequence[float]) -> Lever | None:

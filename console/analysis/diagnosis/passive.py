@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from console.analysis.diagnosis import from_llamacpp, from_sglang, from_vllm
 from console.analysis.diagnosis.window import Passive, Said
@@ -38,6 +39,10 @@ def _sglang(lines: Sequence[Said], argv: Sequence[str], _pool: int | None) -> Pa
 def _vllm(lines: Sequence[Said], argv: Sequence[str], pool: int | None) -> PassiveSeen:
     tokens = _speculative_tokens(argv)
     ceiling = float(tokens + 1) if tokens else None
+    if _speculative_config(argv).get("method") == "ngram":
+        seen = from_vllm.windows(lines, pool_tokens=pool, ceiling=ceiling)
+        note = "drafts by n-grams: vLLM's length counts only steps that had a draft, so steps are shorter than told"
+        return PassiveSeen(replace(seen, notes=(*seen.notes, note)), ceiling, from_vllm.positions(lines))
     return PassiveSeen(from_vllm.windows(lines, pool_tokens=pool, ceiling=ceiling), ceiling, from_vllm.positions(lines))
 
 
@@ -66,7 +71,12 @@ def _value(argv: Sequence[str], *flags: str) -> int | None:
 
 
 def _speculative_tokens(argv: Sequence[str]) -> int | None:
-    """`num_speculative_tokens` of `--speculative-config`, which is JSON."""
+    tokens = _speculative_config(argv).get("num_speculative_tokens")
+    return tokens if isinstance(tokens, int) else None
+
+
+def _speculative_config(argv: Sequence[str]) -> Mapping[str, Any]:
+    """vLLM's `--speculative-config`, which is JSON; empty where there is none."""
     for index, word in enumerate(argv):
         name, equals, value = word.partition("=")
         if name in ("--speculative-config", "-sc"):
@@ -74,7 +84,6 @@ def _speculative_tokens(argv: Sequence[str]) -> int | None:
             try:
                 told = json.loads(text)
             except (ValueError, RecursionError):
-                return None
-            tokens = told.get("num_speculative_tokens") if isinstance(told, dict) else None
-            return tokens if isinstance(tokens, int) else None
-    return None
+                return {}
+            return told if isinstance(told, dict) else {}
+    return {}

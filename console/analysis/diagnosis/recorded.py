@@ -27,6 +27,7 @@ class Cell:
     rate_tok_s: float
     accept_length: float
     text_class: str = ""
+    draft_positions: tuple[float, ...] = ()  # how often each token of a draft was accepted
 
     @property
     def step_ms(self) -> float:

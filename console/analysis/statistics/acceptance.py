@@ -6,6 +6,7 @@
         Split(rate, step_ms, accept_length, identity_error)
     accept_length(tokens, steps, *, confidence=0.95) -> Estimate      a class of text, one pair of counts a prompt
     accept_from_drafts(accepted, drafts) -> float                     1 + accepted / drafts, from counters
+    draft_positions(histograms) -> tuple[float, ...]                  how often each token of a draft was accepted
     steps_needed(share, *, variation=0.4, confidence=0.95) -> int
 """
 
@@ -130,3 +131,14 @@ def accept_from_drafts(accepted: float, drafts: float) -> float:
 def steps_needed(share: float, *, variation: float = 0.4, confidence: float = 0.95, design_effect: float = 1.0) -> int:
     """Steps until accept_length is known within ± `share`: 1,537 for 2 % at a variation of 0.4 between steps."""
     return math.ceil((normal_quantile((1 + confidence) / 2) * variation / share) ** 2 * design_effect)
+
+
+def draft_positions(histograms: Sequence[Sequence[int]]) -> tuple[float, ...]:
+    """How often the first, second … token of a draft was accepted, of counts of steps that accepted 0, 1, 2 … of them.
+
+    A token is accepted only when all before it are, so position k is accepted by every step that accepted k or more.
+    """
+    longest = max((len(one) for one in histograms), default=0)
+    summed = [sum(one[index] for one in histograms if index < len(one)) for index in range(longest)]
+    steps = sum(summed)
+    return tuple(round(sum(summed[index:]) / steps, 4) for index in range(1, longest)) if steps else ()

@@ -87,7 +87,8 @@ def _cells(record: Mapping[str, Any], step: str) -> Iterator[Cell]:
         prompt, at = _number(one.get("context_tokens")), _number(one.get("at_tokens"))
         rate, accept = _number(one.get("rate_tok_s")), _number(one.get("accept_length"))
         if prompt is not None and rate and accept:
-            yield Cell(prompt, at or prompt + HALF_OUTPUT_TOKENS, rate, accept, str(one.get("text_class") or ""))
+            text_class, positions = str(one.get("text_class") or ""), tuple(_numbers(one.get("draft_positions")))
+            yield Cell(prompt, at or prompt + HALF_OUTPUT_TOKENS, rate, accept, text_class, positions)
 
 
 def _cells_of_findings(record: Mapping[str, Any]) -> Iterator[Cell]:
@@ -113,6 +114,13 @@ def _cells_of_findings(record: Mapping[str, Any]) -> Iterator[Cell]:
 def _tables(record: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
     found = record.get(name)
     return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
+
+def _numbers(values: object) -> Iterator[float]:
+    for value in values if isinstance(values, list) else ():
+        number = _number(value)
+        if number is not None:
+            yield number
 
 
 def _number(value: object) -> float | None:

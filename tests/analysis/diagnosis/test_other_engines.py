@@ -139,5 +139,12 @@ def test_the_command_line_says_what_a_step_can_commit() -> None:
     assert passive_of("vllm", [], ["--speculative-config", "{"], None).ceiling is None
 
 
+def test_drafts_by_n_grams_count_only_some_steps() -> None:
+    texts = [average(50, 2), DRAFTS, average(50, 2.1), DRAFTS]
+    config = '{"method": "ngram", "num_speculative_tokens": 3}'
+    notes = passive_of("vllm", said("vllm", texts, apart_s=1.0), ["-sc", config], POOL).seen.notes
+    assert any("only steps that had a draft" in note for note in notes)
+
+
 def test_an_engine_whose_log_tells_nothing_says_so() -> None:
     assert "tells nothing of its batches" in passive_of("tgi", [], [], None).seen.notes[0]

@@ -18,6 +18,7 @@ from console.analysis.diagnosis.hardware import HardwareVerdict, Sign
 from console.analysis.diagnosis.levers import levers
 from console.analysis.diagnosis.recorded import Cell, curve_of
 from console.analysis.diagnosis.window import Excluded, Passive, Window
+from console.analysis.statistics.acceptance import draft_positions
 from tests.fakes import facts
 
 LAW = Curve(26.3, 0.0201, noise=0.003, df=20, contexts=(300.0, 6000.0), source="the sweep")
@@ -96,6 +97,19 @@ def test_the_last_positions_of_a_draft_that_are_never_accepted() -> None:
     assert shorter.text == "draft length 5->3"
     assert shorter.gain == pytest.approx(2.4 / 2.44)
     assert "must be measured" in shorter.evidence
+
+
+def test_a_last_position_that_is_often_accepted_says_draft_more() -> None:
+    longer = next(one for one in levers(LAW, 3450.0, 1.0, 3.4, positions=(0.9, 0.8, 0.7)) if "->6" in one.text)
+    more = 0.7 * (0.875 + 0.875**2 + 0.875**3)
+    assert longer.gain == pytest.approx((3.4 + more) / 3.4)
+    assert not any("draft length" in one.text for one in levers(LAW, 3450.0, 1.0, 2.1, positions=(0.6, 0.3, 0.2)))
+
+
+def test_a_histogram_says_how_often_each_position_was_accepted() -> None:
+    # Of 100 steps 40 accepted nothing, 30 one token, 30 two; of a second answer's 100 all accepted one.
+    assert draft_positions([(40, 30, 30), (0, 100)]) == (0.8, 0.15)
+    assert draft_positions([]) == draft_positions([(), (0, 0)]) == ()
 
 
 def test_alone_in_the_batch_is_a_lever_of_a_batch() -> None:
