@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from console.engines import others_log
-from console.engines.base import LogLine
+from console.engines.base import LineKind, LogLine
 from console.engines.logtable import most_certain, split_lines
 from console.engines.progress import folded, starts
 from console.engines.registry import engine_named
+from console.facts.speed import clock_of
 
 # What `journalctl` puts before a line unless it is asked for JSON, as the console asks.
 _SHORT = re.compile(r"\A[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \S+ [\w.@:-]+\[\d+\]: ")
@@ -160,6 +161,8 @@ class Reading:
         value = self.value(key)
         if isinstance(expected, list) and not isinstance(value, list):
             return value in expected
+        if isinstance(value, list) and not isinstance(expected, list):
+            return any(abs(one - expected) <= 5e-3 for one in value)
         if isinstance(expected, float) and isinstance(value, int | float):
             return abs(value - expected) <= 1e-6 * max(abs(expected), 1.0) + 5e-3
         return bool(value == expected)
@@ -259,7 +262,69 @@ class Reading:
         return len(self.starts)
 
     def _load_s(self) -> Any:
-        return _last(self.figures("elapsed_s", "weights"))
+        """As the engine says it; else from its first line to the end of the weights, by its own clock."""
+        said = _last(self.figures("elapsed_s", "weights"))
+        return said if said is not None else self._took("weights")
+
+    def _weights_s(self) -> Any:
+        return self._took("weights")
+
+    def _start_s(self) -> Any:
+        return self._took("ready")
+
+    def _took(self, kind: LineKind) -> int | None:
+        """Whole seconds from the first line of the start to the last one of a kind."""
+        times = [clock_of(line) for line in self.of("args")], [clock_of(line) for line in self.of(kind)]
+        begin, end = (_last([one for one in found if one is not None]) for found in times)
+        return None if begin is None or end is None else round(end - begin)
+
+    def _stop_clean(self) -> Any:
+        """Whether a start that was told to stop ended without a failure of its own."""
+        stopped = [start for start in self.starts if folded(start).stopping]
+        return all(self.cause_of(start) is None for start in stopped) if stopped else None
+
+    def _warning(self) -> Any:
+        return "pool<context" if self._kv_pool_ge_context() is False else None
+
+    def _formats(self) -> Any:
+        return len(self.lines)
+
+    def _draft_accept_rate(self) -> Any:
+        """vLLM's newer lines are in percent, and read as a share."""
+        rate = self._accept_rate()
+        return [rate, rate * 100] if rate is not None else None
+
+    def _need_gib(self) -> Any:
+        return _last(self.figures("need_gib", "failure"))
+
+    def _have_gib(self) -> Any:
+        return _last(self.figures("have_gib", "failure"))
+
+    def _suggest_max_len(self) -> Any:
+        return _last(self.figures("estimated_maximum", "failure"))
+
+    def _kv_unified(self) -> Any:
+        said = _last(self.figures("unified", "pool", "limits"))
+        return None if said is None else said == "true"
+
+    def _n_ctx_train(self) -> Any:
+        return _last(self.figures("trained", "pool", "limits"))
+
+    def _bad_env(self) -> Any:
+        return _last(self.figures("value", "pressure"))
+
+    def _effective(self) -> Any:
+        return _last(self.figures("effective", "pressure"))
+
+    _max_sequence_len = _context_len
+    _max_total_tokens = _context_len
+
+    def _free(self) -> Any:
+        free, total = (_last(self.figures(name, "failure")) for name in ("free_gib", "total_gib"))
+        return None if free is None or total is None else f"{free:.2f}/{total:.2f} GiB"
+
+    def _seconds(self) -> Any:
+        return _last(self.figures("seconds", "failure"))
 
     def _gpu_blocks(self) -> Any:
         return _last(self.figures("blocks", "pool"))
