@@ -33,6 +33,14 @@ def _slots(text: str) -> Values:
     return values
 
 
+def _cache(text: str) -> Values:
+    """Cells of one stream times the streams; the size is that of all of them."""
+    match = re.search(r"size = +([\d.]+) MiB \( *(\d+) cells, +\d+ layers, +\d+(?:/ *(\d+))? seqs\)", text)
+    if match is None:
+        return {}
+    return {"tokens": int(match[2]) * int(match[3] or 1), "kv_gib": float(match[1]) / 1024}
+
+
 TABLE: tuple[Row, ...] = (
     Row(
         "args",
@@ -70,6 +78,20 @@ TABLE: tuple[Row, ...] = (
         re.compile(r"n_parallel is set to auto, using n_parallel = (?P<slots>\d+) and kv_unified = (?P<unified>\w+)"),
         "build 7500",
         "srv    load_model: n_parallel is set to auto, using n_parallel = 4 and kv_unified = true",
+    ),
+    Row(
+        "pool",
+        re.compile(r"llama_kv_cache(?:_unified|_dsa)?: size = +[\d.]+ MiB"),
+        "build 5400; of a model with window layers one line for these and one for the others",
+        "llama_kv_cache: size =  512.00 MiB (  4096 cells,  32 layers,  4/1 seqs), K (f16):  256.00 MiB, V (f16):  "
+        "256.00 MiB",
+        fields=_cache,
+    ),
+    Row(
+        "pool",
+        re.compile(r"n_ctx(?:_seq|_per_seq)? \(\d+\) < n_ctx_train \((?P<trained>\d+)\)"),
+        "2024; a warning only",
+        "llama_context: n_ctx_seq (16384) < n_ctx_train (131072) -- the full capacity of the model will not be used",
     ),
     Row(
         "pressure",

@@ -1,4 +1,7 @@
-"""config.json of the model that a command line names, and of its draft: a folder, or a snapshot in a download cache."""
+"""config.json of the model that a command line names, and of its draft: a folder, or a snapshot in a download cache.
+
+A GGUF file says the same in its header, and then that is what is read.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ async def read_models(
     disk_environment = resolve.environment_on_disk(unit := resolve.unit_of(facts))
     words = list(facts.process.argv) or resolve.argv_on_disk(unit, disk_environment) or []
     environment = {**disk_environment, **facts.process.environment}
-    named = names(words, engine)
+    named = names(words, engine, environment)
     if not named:
         return ()
     arguments: list[str] = []
@@ -47,12 +50,14 @@ async def read_models(
     return tuple(_config(role, name, output.sections) for role, name in named.items())
 
 
-def names(words: Sequence[str], engine: Engine) -> dict[Role, str]:
-    """The words that name the model and its draft."""
+def names(words: Sequence[str], engine: Engine, environment: Mapping[str, str] | None = None) -> dict[Role, str]:
+    """The words that name the model and its draft; where there are none, the variables an engine also takes."""
     found: dict[Role, str] = {}
     for role, setting in _SETTINGS.items():
         if setting in engine.spellings:
             value = value_in(words, engine, sought(engine, setting=setting))
+            for name in engine.spellings[setting].environment:
+                value = value or (environment or {}).get(name)
             if value:
                 found[role] = value
     if "model" not in found and "serve" in words:
@@ -136,7 +141,11 @@ def _config(role: Role, name: str, sections: Mapping[str, bytes]) -> ModelConfig
     shown = one_line(name, 300)
     if not said:
         empty = pairs(sections.get(f"empty.{role}", b"")).get("path")
-        if empty:
+        closed = pairs(sections.get(f"closed.{role}", b""))
+        if closed and not empty:
+            why = one_line(closed.get("error", ""), 120)
+            reason = f"{one_line(closed.get('path', ''), 300)} cannot be looked at as the login user ({why})"
+        elif empty:
             reason = f"{one_line(empty, 300)} holds no config.json (not downloaded yet, gated, or no model)"
         else:
             reason = f"no folder or download cache on the host holds {shown}"

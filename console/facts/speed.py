@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -14,12 +13,12 @@ from console.engines.metrics import Counters
 from console.facts.gpu_state import parse_hardware
 from console.facts.journal import parse_journal
 from console.remote.session import Reader
-from console.schema.facts import Facts, UnitFile
+from console.schema.facts import Facts
 from console.schema.gpu_state import Hardware
+from console.settings.log_path import log_path
 from console.untrusted import decode
 
 LOOK_TIMEOUT_S = 90.0
-_OUTPUT = re.compile(r"^\s*StandardOutput\s*=\s*(?:file|append|truncate):(\S.*?)\s*$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,7 @@ async def look_at_speed(
     reader: Reader, engine: Engine, facts: Facts, since_s: float, *, patience_s: float = 0.0
 ) -> SeenSpeed:
     """One script on the host; nothing is sent to the engine. Raises ConnectError."""
-    path = log_file(facts.files)
+    path = log_path(facts.files)
     output = await reader.look(
         "look_speed.sh",
         reader.target.service.unit,
@@ -86,16 +85,6 @@ async def watch_counters(
         if look < looks - 1:
             await reader.clock.sleep(apart_s)
     return tuple(found)
-
-
-def log_file(files: Sequence[UnitFile]) -> str:
-    """Where the unit's output goes instead of the journal: the last `StandardOutput=` of its files, or nothing."""
-    found = ""
-    for file in files:
-        if file.kind in ("fragment", "dropin"):
-            for match in _OUTPUT.finditer(decode(file.content)):
-                found = match[1]
-    return found if found.startswith("/") and "%" not in found else ""
 
 
 def of_text(engine: Engine, lines: Iterable[str]) -> Iterable[Said]:

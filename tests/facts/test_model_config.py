@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from console.engines.registry import engine_named
 from console.facts.model_config import candidates, names, read_models
 from console.remote.scripts import Output, render
 from console.schema.facts import ModelConfig
@@ -72,6 +73,10 @@ async def test_what_was_read() -> None:
             {"empty.model": b"path=/models/chat-70b\n"},
             "/models/chat-70b holds no config.json (not down",
         ),
+        (
+            {"closed.model": b"path=/m/k\nerror=sudo: a password is required\n"},
+            "/m/k cannot be looked at as the login user (sudo: a password is required)",
+        ),
         ({"model.model": b"path=/m/config.json\nweights=0\ncontent=\n"}, "it is there and could not be read"),
         ({"model.model": b"path=/m/config.json\ncontent=***\n"}, "it is there and could not be read"),
     ],
@@ -100,3 +105,19 @@ def test_the_script_follows_a_caches_refs(tmp_path: Path) -> None:
     assert "weights=1000" in said
     assert base64.b64encode(b'{"num_hidden_layers": 2}').decode() in said
     assert "empty.draft" in said
+
+
+def test_the_script_reads_the_head_of_a_gguf_file_and_weighs_its_parts(tmp_path: Path) -> None:
+    for number in (1, 2):
+        (tmp_path / f"m-0000{number}-of-00002.gguf").write_bytes(b"GGUF" + b"x" * 99_996)
+    said = look("model", str(tmp_path / "m-00001-of-00002.gguf"), "draft", str(tmp_path / "none.gguf"))
+    assert "weights=200000" in said
+    content = said.partition("content=")[2].partition("\n")[0]
+    assert base64.b64decode(content) == b"GGUF" + b"x" * 65_532, "no more than its first bytes"
+    assert "draft" not in said
+
+
+def test_a_variable_may_name_the_model() -> None:
+    engine = engine_named("llamacpp")
+    assert names(["/opt/llama-server"], engine, {"LLAMA_ARG_MODEL": "/m/a.gguf"}) == {"model": "/m/a.gguf"}
+    assert names(["s", "-m", "/m/b.gguf"], engine, {"LLAMA_ARG_MODEL": "/m/a.gguf"}) == {"model": "/m/b.gguf"}

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+# No model has as many; a file that says more is not believed, and no memory is spent on it.
+MOST_LAYERS = 10_000
+
 
 @dataclass(frozen=True)
 class LatentLayers:
@@ -79,6 +82,11 @@ class Architecture:
     @property
     def layer_count(self) -> int:
         return sum(part.count for part in self.layers)
+
+    @property
+    def kv_heads(self) -> int | None:
+        """The fewest key-value heads of its layers; None where it keeps latents."""
+        return min((part.kv_heads for part in self.layers if isinstance(part, HeadLayers)), default=None)
 
     @property
     def caching_layers(self) -> int:

@@ -52,7 +52,8 @@ class Parallel:
 class Cell:
     """Bytes one token takes on one GPU.
 
-    `growing`: layers that keep every token. `windowed`: layers that keep the last `window_tokens` of each request.
+    `growing`: layers that keep every token. `windowed`: layers that keep the last `window_tokens` of each request, and
+    of whose cache an engine makes `window_share` of the others' tokens.
     `draft`: the draft model's cache, which decode context parallelism does not split. `per_request`: state of a
     request, whatever its length. `how`: the arithmetic in words.
     """
@@ -63,11 +64,12 @@ class Cell:
     draft: float = 0.0
     per_request: float = 0.0
     how: str = ""
+    window_share: float = WINDOW_SHARE
 
     @property
     def target(self) -> float:
         """What the engine divides its pool by for the model alone; SGLang keeps window layers a share of the tokens."""
-        return self.growing + (WINDOW_SHARE * self.windowed if self.growing else self.windowed)
+        return self.growing + (self.window_share * self.windowed if self.growing else self.windowed)
 
     @property
     def pooled(self) -> float:
@@ -77,6 +79,14 @@ class Cell:
         """Cache of one request of this length, on one GPU: window layers never keep more than their window."""
         windowed = self.windowed * min(tokens, self.window_tokens or tokens)
         return (self.growing + self.draft) * tokens + windowed + self.per_request
+
+    def longest_request(self, pool_bytes: float) -> int:
+        """The longest request that so many bytes hold when any layer may have any of them."""
+        each = self.growing + self.draft
+        inside = self.windowed * self.window_tokens
+        if each and self.windowed and pool_bytes - inside - self.per_request > each * self.window_tokens:
+            return int((pool_bytes - inside - self.per_request) / each)
+        return int(max(pool_bytes - self.per_request, 0.0) / (each + self.windowed)) if each + self.windowed else 0
 
     def with_draft(self, draft: float) -> Cell:
         return replace(self, draft=draft)
@@ -94,10 +104,20 @@ def cache_dtype(asked: str, architecture: Architecture) -> str:
     return architecture.cache_dtype or architecture.dtype or "bfloat16"
 
 
-def cell_of(architecture: Architecture, parallel: Parallel, dtype: str) -> Cell | None:
-    """The cell of a model; None where architecture or type is unknown. `dtype` is resolved, see `cache_dtype`."""
-    each = dtype_bytes(dtype)
-    if each is None or architecture.unknown or not architecture.layers:
+def cell_of(
+    architecture: Architecture,
+    parallel: Parallel,
+    dtype: str,
+    *,
+    value_dtype: str = "",
+    window_share: float = WINDOW_SHARE,
+) -> Cell | None:
+    """The cell of a model; None where architecture or type is unknown. `dtype` is resolved, see `cache_dtype`.
+
+    `value_dtype`: of the values, where they are kept in another type than the keys.
+    """
+    each, other = dtype_bytes(dtype), dtype_bytes(value_dtype or dtype)
+    if each is None or other is None or architecture.unknown or not architecture.layers:
         return None
     # The fullest stage of a pipeline decides.
     stage = math.ceil(architecture.layer_count / parallel.pipeline) / architecture.layer_count
@@ -113,8 +133,8 @@ def cell_of(architecture: Architecture, parallel: Parallel, dtype: str) -> Cell 
             said.append(_latent_in_words(part, each, packed, parallel))
         elif isinstance(part, HeadLayers):
             heads = max(part.kv_heads // parallel.attention_ranks, 1)
-            size = heads * (part.key_elements + part.value_elements) * each * count
-            said.append(_heads_in_words(part, heads, each, parallel))
+            size = heads * (part.key_elements * each + part.value_elements * other) * count
+            said.append(_heads_in_words(part, heads, each, other, parallel))
             if part.window_tokens is None:
                 growing += size / split
             else:
@@ -123,7 +143,7 @@ def cell_of(architecture: Architecture, parallel: Parallel, dtype: str) -> Cell 
         else:
             per_request += state_bytes(part, parallel) * stage
             said.append(f"{part.count} linear layers keep a state, no tokens")
-    return Cell(growing, windowed, window_tokens, 0.0, per_request, "; ".join(said))
+    return Cell(growing, windowed, window_tokens, 0.0, per_request, "; ".join(said), window_share)
 
 
 def state_bytes(part: StateLayers, parallel: Parallel) -> float:
@@ -146,12 +166,12 @@ def _latent_in_words(part: LatentLayers, each: float, packed: float, parallel: P
     return f"{part.count} latent layers x ({size}{index}){where}"
 
 
-def _heads_in_words(part: HeadLayers, heads: int, each: float, parallel: Parallel) -> str:
+def _heads_in_words(part: HeadLayers, heads: int, each: float, other: float, parallel: Parallel) -> str:
     ranks = parallel.attention_ranks
     copies = f", each head {ranks // part.kv_heads}-fold" if ranks > part.kv_heads else ""
     window = f" with a window of {part.window_tokens:,}" if part.window_tokens else ""
     split = f" / DCP{parallel.decode_context}" if parallel.decode_context > 1 and not part.window_tokens else ""
-    return (
-        f"{part.count} layers{window} x {heads} of {part.kv_heads} heads{copies} "
-        f"x ({part.key_elements} + {part.value_elements}) x {each:g} B{split}"
-    )
+    size = f"({part.key_elements} + {part.value_elements}) x {each:g} B"
+    if other != each:
+        size = f"({part.key_elements} x {each:g} + {part.value_elements} x {other:g}) B"
+    return f"{part.count} layers{window} x {heads} of {part.kv_heads} heads{copies} x {size}{split}"

@@ -44,11 +44,15 @@ def calibrate(situation: Situation) -> Calibration:
     if computed is None:
         return Calibration(Cell(measured, how="as logged"), None, measured, (*lines, f"{said}; not computed"))
     slack = max(TOLERANCE, _ROUNDING_GIB / gib if gib else 0.0)
-    error = measured / computed.target - 1
+    # vLLM logs the memory of all layers, SGLang a line for the model and one for its draft.
+    all_layers = situation.setup.engine == "vllm"
+    part = situation.setup.engine == "llamacpp" and computed.growing > 0
+    error = measured / (computed.growing if part else computed.pooled if all_layers else computed.target) - 1
     if abs(error) <= slack:
         return Calibration(computed, True, measured, (*lines, f"{said}, {abs(error):.2%} off: calibrated"))
     why = _explained(situation, measured, slack)
-    corrected = replace(computed, growing=measured, windowed=0.0, how="as logged")
+    corrected = replace(computed, growing=measured, windowed=computed.windowed if part else 0.0, how="as logged")
+    corrected = corrected.with_draft(0.0) if all_layers else corrected
     return Calibration(
         corrected, False, measured, (*lines, f"{said}, {error:+.1%} off: {why}"), (f"{why}; the logged bytes are used",)
     )
@@ -66,6 +70,8 @@ def _logged(situation: Situation) -> tuple[int, float]:
         return 0, 0.0
     # A pool split over ranks is told in tokens of all of them (decode context parallelism), its size on one.
     tokens = max(line.tokens for line in situation.log.pools)
+    if situation.setup.engine == "llamacpp":  # a line for the layers that keep all tokens, one for those with a window
+        return tokens, max(line.gib or 0.0 for line in situation.log.pools if line.tokens == tokens)
     if situation.setup.parallel.decode_context > 1 and situation.pool_tokens:
         tokens = situation.pool_tokens
     return tokens, sum(size for size in sizes if size is not None)
@@ -76,7 +82,7 @@ def _explained(situation: Situation, measured: float, slack: float) -> str:
     setup, architecture = situation.setup, situation.architecture
     resolved = cache_dtype(setup.cache_dtype, architecture)
     for dtype in ("bfloat16", "fp8_e4m3", "nvfp4", "float32"):
-        other = cell_of(architecture, setup.parallel, dtype)
+        other = cell_of(architecture, setup.parallel, dtype, window_share=setup.window_share)
         if dtype != resolved and other is not None and abs(measured / other.target - 1) <= slack:
             return f"the cache is kept as {dtype}, not as {resolved}"
     alone = cell_of(architecture, replace(setup.parallel, tensor=1, attention_data=1), resolved)
@@ -85,7 +91,11 @@ def _explained(situation: Situation, measured: float, slack: float) -> str:
             return f"every rank keeps the whole cache, it is not split over TP{setup.parallel.tensor}"
         if abs(measured * setup.parallel.tensor / alone.target - 1) <= slack:
             return f"the cache is split over all {setup.parallel.tensor} ranks, it is not kept whole on each"
-    own = cell_of(architecture, setup.parallel, resolved)
+    own = cell_of(architecture, setup.parallel, resolved, window_share=setup.window_share)
+    if own is not None and own.windowed and own.growing:
+        share = (measured - own.growing) / own.windowed
+        if 0 <= share <= 1 + slack:
+            return f"window layers keep {share:.2f} of the others' tokens, not {setup.window_share:g}"
     layers = architecture.caching_layers
     if own is not None and layers:
         counted = measured / (own.target / layers)

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from console.analysis.capacity.architecture import (
+    MOST_LAYERS,
     Architecture,
     HeadLayers,
     LatentLayers,
@@ -19,6 +20,7 @@ from console.analysis.capacity.architecture import (
     Rope,
     StateLayers,
 )
+from console.analysis.capacity.gguf import is_gguf, read_gguf
 from console.untrusted import decode, one_line
 
 _NESTED = ("text_config", "llm_config", "language_config", "language_model_config", "thinker_config")
@@ -49,7 +51,12 @@ _FOREIGN = {
 
 
 def read_architecture(content: bytes, overrides: Mapping[str, Any] | None = None) -> Architecture:
-    """The architecture that the bytes of a config.json describe; `overrides` are keys that a command line replaces."""
+    """The architecture that the bytes of a config.json, or of a GGUF header, describe.
+
+    `overrides` are keys that a command line replaces.
+    """
+    if is_gguf(content):
+        return read_gguf(content)
     try:
         parsed = json.loads(decode(content))
     except (ValueError, RecursionError):
@@ -86,7 +93,7 @@ def _layers(text: Mapping[str, Any]) -> tuple[tuple[Layers, ...], str]:
         if text.get(key):
             return (), f"a model of type {_named(text)} has {what}, whose cache is not known here"
     count = _first(text, _LAYER_KEYS)
-    if not count:
+    if not count or count > MOST_LAYERS:
         return (), f"config.json of type {_named(text)} does not say how many layers there are"
     count -= min(_count(text.get("num_kv_shared_layers")) or 0, count - 1)
     kinds, unknown = _kinds(text, count)

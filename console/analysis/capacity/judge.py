@@ -14,7 +14,8 @@ from console.analysis.capacity.limits import (
     override_is_set,
     spelling_refused,
 )
-from console.analysis.capacity.predict import Prediction, predict, resized
+from console.analysis.capacity.predict import predict, resized
+from console.analysis.capacity.prediction import Prediction
 from console.analysis.capacity.setup import Setup
 from console.analysis.capacity.situation import Situation, planned_setup
 from console.engines.base import Engine
@@ -22,8 +23,10 @@ from console.schema.capacity import DecodeLaw, Judgement, Verdict
 
 # A pool predicted this close to the window may come out on either side of it.
 _CLOSE = 0.01
+# And one that rests on weights that nobody has seen in their new place this close.
+_ROUGH = 0.10
 # Engines that refuse to start with a pool that does not hold one request of full length.
-_REFUSE_SMALL_POOLS = frozenset({"vllm", "llamacpp"})
+_REFUSE_SMALL_POOLS = frozenset({"vllm"})
 
 
 def judge(
@@ -48,12 +51,16 @@ def judge_setup(situation: Situation, after: Setup, engine: Engine, *, law: Deco
         missing.append("the model's limit: its config.json names no length")
     if _draft_unknown(situation, after) and not any("draft" in text for text in missing):
         missing.append("the draft's limit: its config.json was not read")
+    if law is None:
+        missing.append("what decoding costs there: no sweep of three contexts is on record")
     warnings = [] if window is None else _let_through(situation, after, window, limit, draft_limit)
     verdict, sentence, variable = _verdict(situation, after, window, limit, draft_limit, prediction)
     pool = prediction.tokens
-    largest = largest_request(engine, window, pool, situation) if window and pool and not prediction.at_most else None
-    if verdict in ("serves", "starts but cannot serve") and window and pool and not prediction.at_most:
-        warnings += _close(pool, window)
+    one = pool if prediction.one_request is None else prediction.one_request
+    largest = largest_request(engine, window, one, situation) if window and one and not prediction.at_most else None
+    told = verdict in ("serves", "starts but cannot serve") and not prediction.at_most
+    if told and window and one and after.engine != "llamacpp":
+        warnings += _close(one, window, _ROUGH if prediction.rough else _CLOSE)
     return Judgement(
         verdict=verdict,
         sentence=_with_largest(sentence, verdict, largest),
@@ -107,7 +114,12 @@ def _verdict(
         return "beyond the draft", f"{beyond}: it starts only with {variable}=1", variable
     dcp = after.parallel.decode_context
     if refused := dcp_refused(
-        dcp, after.parallel.tensor, after.engine, after.version, speculates=bool(after.algorithm)
+        dcp,
+        after.parallel.tensor,
+        after.engine,
+        after.version,
+        speculates=bool(after.algorithm),
+        kv_heads=situation.architecture.kv_heads,
     ):
         return "will not start", refused, ""
     return (*_by_pool(situation, after, window, limit, prediction), "")
@@ -126,7 +138,12 @@ def _by_pool(
             f"the pool cannot be predicted ({what}): {'; '.join(prediction.missing) or 'nothing is known'}",
         )
     small: Verdict = "will not start" if after.engine in _REFUSE_SMALL_POOLS else "starts but cannot serve"
-    if pool < window:
+    one = pool if prediction.one_request is None else prediction.one_request
+    if one < window and prediction.short:
+        return small, prediction.short
+    if prediction.missing and after.engine == "llamacpp":
+        return "unknown", f"whether memory holds it is not known: {'; '.join(prediction.missing)}"
+    if one < window:
         most = "at most " if prediction.at_most else ""
         return small, f"the pool will hold {most}{pool:,} tokens, one request of {window:,} needs more"
     if prediction.at_most:
@@ -136,6 +153,9 @@ def _by_pool(
         if unknown:
             said = f"the pool holds {pool:,} tokens, but how long a context the {unknown} was made for is not known"
             return "unknown", said
+    if one > pool:
+        said = f"one request may take {one:,} tokens, because window layers give back what they no longer see"
+        return "serves", f"the pool will hold {pool:,} tokens; {said}"
     return "serves", f"the pool will hold {pool:,} tokens: {pool / window:.2f} requests of {window:,}"
 
 
@@ -179,7 +199,7 @@ def _needed(window: int | None, prediction: Prediction) -> list[str]:
     return [f"one request: {window:,} tokens{each} = {size / 1e9:.2f} GB = {size / GIB:.2f} GiB on a GPU"]
 
 
-def _close(pool: int, window: int) -> list[str]:
-    if abs(pool - window) <= _CLOSE * window:
-        return [f"pool and window are within {_CLOSE:.0%}: it may come out on either side"]
+def _close(pool: int, window: int, near: float) -> list[str]:
+    if abs(pool - window) <= near * window:
+        return [f"pool and window are within {near:.0%}: it may come out on either side"]
     return []

@@ -8,8 +8,10 @@ from dataclasses import replace
 
 from console.analysis.capacity.cache import cache_dtype, dtype_bytes
 from console.analysis.capacity.limits import dcp_refused, draft_is_a_model
-from console.analysis.capacity.predict import Prediction, predict, requests_bytes
+from console.analysis.capacity.predict import predict, requests_bytes
+from console.analysis.capacity.prediction import Prediction
 from console.analysis.capacity.setup import Setup
+from console.analysis.capacity.shared_window import largest_window
 from console.analysis.capacity.situation import Situation
 from console.engines.base import Engine
 from console.schema.capacity import Rung
@@ -22,7 +24,7 @@ _GIB = 1024**3
 
 def ladder(situation: Situation, engine: Engine) -> tuple[Rung, ...]:
     """Every rung that can be reckoned; one that cannot be taken says why."""
-    return tuple(_rungs(situation, engine))
+    return tuple(_of_window(situation) if engine.name == "llamacpp" else _rungs(situation, engine))
 
 
 def ceiling(situation: Situation) -> int | None:
@@ -52,6 +54,43 @@ def _rungs(situation: Situation, engine: Engine) -> Iterator[Rung]:
         both = replace(lossy, mem_fraction=raised.mem_fraction)
         sets = f"kv_cache_dtype={both.cache_dtype} mem_fraction={both.mem_fraction:g}"
         yield _rung("an 8-bit cache and a larger share", sets, situation, both, lossy=True)
+
+
+def _of_window(situation: Situation) -> Iterator[Rung]:
+    """Of an engine whose cache follows the window: how large a window the free memory holds."""
+    now, limit = situation.setup, situation.limit()
+    window = now.window or situation.window
+    yield _window_rung("as it runs", "", situation, now, window)
+    if now.slots > 1 and not now.unified:
+        note = "--kv-unified: any slot may take all of the window"
+        yield _window_rung("one window for all slots", "", situation, replace(now, unified=True), window, note=note)
+    eight = replace(now, cache_dtype="q8_0", value_cache_dtype="q8_0")
+    for lossy, setup in ((False, now), (True, eight)):
+        name = "an 8-bit cache" if lossy else "a larger window"
+        note = "--cache-type-k q8_0 --cache-type-v q8_0 (values in 8 bits need flash attention)" if lossy else ""
+        most = largest_window(situation, setup, limit.tokens if limit else None)
+        if most is None:
+            yield Rung(name=name, lossy=lossy, note=note or "not judged: free memory or a token's bytes are not known")
+        elif lossy or most > (window or 0):
+            yield _window_rung(name, f"context_length={most}", situation, setup, most, lossy=lossy, note=note)
+        else:
+            yield Rung(name=name, lossy=lossy, note="it is as large as memory or the model allow already")
+
+
+def _window_rung(
+    name: str, sets: str, situation: Situation, setup: Setup, window: int | None, *, lossy: bool = False, note: str = ""
+) -> Rung:
+    made = predict(situation, setup, window)
+    one = made.one_request
+    return Rung(
+        name=name,
+        sets=sets,
+        lossy=lossy,
+        pool_tokens=made.tokens,
+        window_tokens=one,
+        full_requests=round(made.tokens / one, 2) if made.tokens and one else None,
+        note=note or made.refused,
+    )
 
 
 def _rung(name: str, sets: str, situation: Situation, setup: Setup, *, lossy: bool = False, note: str = "") -> Rung:
@@ -89,11 +128,15 @@ def largest_fraction(situation: Situation) -> float | None:
 
 
 def _split(situation: Situation, now: Setup) -> Rung:
-    ways = now.parallel.tensor
+    ways, heads = now.parallel.tensor, situation.architecture.kv_heads
+    if now.engine == "vllm" and heads and ways > heads:
+        ways //= heads
     name, sets = "the context split over ranks", f"decode_context_parallel={ways}"
     if ways <= 1 or now.parallel.decode_context > 1:
         return Rung(name=name, note="one rank" if ways <= 1 else "it is split already")
-    refused = dcp_refused(ways, ways, now.engine, now.version, speculates=bool(now.algorithm))
+    refused = dcp_refused(
+        ways, now.parallel.tensor, now.engine, now.version, speculates=bool(now.algorithm), kv_heads=heads
+    )
     if refused:
         return Rung(name=name, sets=sets, note=refused)
     return _rung(name, sets, situation, replace(now, parallel=replace(now.parallel, decode_context=ways)))

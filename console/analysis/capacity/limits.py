@@ -30,9 +30,12 @@ def derived_limit(architecture: Architecture, engine: str) -> Limit | None:
     """The context an engine derives from a config; None where the config names no length.
 
     SGLang multiplies by the rope factor only where `original_max_position_embeddings` is absent; vLLM starts a yarn
-    model from that original length.
+    model from that original length. llama.cpp cuts a slot to the context that the GGUF header names.
     """
     rope, positions = architecture.rope, architecture.positions
+    if engine == "llamacpp" or set(positions) == {"context_length"}:
+        trained = positions.get("context_length")
+        return Limit(trained, f"context_length {trained:,} of the GGUF header") if trained else None
     if engine == "vllm":
         found = {key: positions[key] for key in _VLLM_KEYS if key in positions}
         if not found:
@@ -78,10 +81,18 @@ def spelling_refused(text: str, engine: str, version: str | None) -> str:
     return ""
 
 
-def dcp_refused(ways: int, tensor: int, engine: str, version: str | None, *, speculates: bool) -> str:
-    """Why this release does not split the context of a request over its ranks so."""
+def dcp_refused(
+    ways: int, tensor: int, engine: str, version: str | None, *, speculates: bool, kv_heads: int | None = None
+) -> str:
+    """Why this release does not split the context of a request over its ranks so.
+
+    `kv_heads`: of a model that keeps heads and no latent; vLLM splits only among the ranks that hold copies of a head.
+    """
     if ways <= 1:
         return ""
+    if engine == "vllm" and kv_heads and ways > tensor // kv_heads:
+        copies = max(tensor // kv_heads, 1)
+        return f"vLLM splits the context among the copies of a head: TP{tensor} makes {copies} of each of {kv_heads}"
     if tensor % ways:
         return f"decode context parallelism over {ways} ranks does not divide TP{tensor}"
     released = release(version)

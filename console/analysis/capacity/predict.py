@@ -6,12 +6,15 @@ the weights took without asking anybody: a change of the share moves the pool by
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 
 from console.analysis.capacity.cache import GIB, Cell
 from console.analysis.capacity.calibrate import calibrate
+from console.analysis.capacity.prediction import Prediction
 from console.analysis.capacity.setup import Setup
+from console.analysis.capacity.shared_window import of_window
 from console.analysis.capacity.situation import Situation, cell
+from console.analysis.capacity.weights import moved_gib
 
 # SGLang keeps the place of every token of every request: 4 bytes each (`ReqToTokenPool`).
 _PLACE_BYTES = 4
@@ -19,60 +22,45 @@ _PLACE_BYTES = 4
 _SPECULATING_REQUESTS = 48
 
 
-@dataclass(frozen=True)
-class Prediction:
-    """`tokens` None: not known, `missing` says why. `at_most`: an upper bound only. `refused`: why it will not start.
-
-    `free_gib`: memory left on one GPU after the graphs, where the running instance's is known.
-    """
-
-    tokens: int | None
-    cell: Cell | None = None
-    lines: tuple[str, ...] = ()
-    assumed: tuple[str, ...] = ()
-    missing: tuple[str, ...] = ()
-    at_most: bool = False
-    free_gib: float | None = None
-    refused: str = ""
-
-
 def predict(situation: Situation, after: Setup, window: int | None) -> Prediction:
     """The pool under `after`, for a window of `window` tokens."""
     calibration = calibrate(situation)
     before, pool = situation.setup, situation.pool_tokens
+    if after.engine == "llamacpp":
+        return of_window(situation, after, window, calibration.cell)
     cell_before = calibration.cell
     cell_after = _cell_after(situation, after, calibration.agrees is False, cell_before)
     if pool is None:
         return _from_weights(situation, after, cell_after)
     if not resized(before, after):
         return _checked(situation, after, window, Prediction(pool, cell_after))
-    if cell_before is None or cell_after is None:
-        why = situation.architecture.unknown or "the type of the cache is not known"
-        return Prediction(None, cell_after, missing=(f"the pool after this change: {why}",))
-    moved = after.parallel.tensor != before.parallel.tensor or after.parallel.pipeline != before.parallel.pipeline
-    if moved:
-        return Prediction(None, cell_after, missing=("the pool after a change of TP or PP: weights move, too",))
-    if after.draft_path != before.draft_path:
-        return Prediction(None, cell_after, missing=("the pool beside another draft: its weights take memory, too",))
-    capped = before.max_total_tokens is not None and pool >= before.max_total_tokens
-    if capped and after.max_total_tokens != before.max_total_tokens:
-        return Prediction(None, cell_after, missing=("the pool without its cap: how much fits was never seen",))
+    missing = _not_seen(situation, after, cell_before, cell_after)
+    if missing or cell_before is None or cell_after is None:
+        return Prediction(None, cell_after, missing=(missing,))
     lines = [f"the pool holds {pool:,} tokens x {cell_before.pooled:,.0f} B = {_gib(pool * cell_before.pooled)} now"]
     room = pool * cell_before.pooled
     assumed: list[str] = list(calibration.assumed)
+    weights = moved_gib(situation, after)
+    if weights.reason:
+        return Prediction(None, cell_after, missing=(f"the pool after this change: {weights.reason}",))
+    room -= weights.more_gib * GIB
+    lines += weights.lines
+    assumed += weights.assumed
     if after.mem_fraction != before.mem_fraction:
-        if after.mem_fraction is None or before.mem_fraction is None or situation.gpu_gib is None:
-            what = "the GPU's memory" if situation.gpu_gib is None else "mem_fraction as it runs"
-            return Prediction(
-                None, cell_after, missing=(f"the pool after a change of mem_fraction: {what} is not seen",)
-            )
+        assert after.mem_fraction is not None
+        assert before.mem_fraction is not None
+        assert situation.gpu_gib is not None
         more = (after.mem_fraction - before.mem_fraction) * situation.gpu_gib
-        room += more * GIB
+        of_pool = more * _cache_share(situation, cell_after)
+        room += of_pool * GIB
         lines.append(
             f"mem_fraction {before.mem_fraction:g} -> {after.mem_fraction:g} of {situation.gpu_gib:.1f} GiB: "
             f"{more:+.3f} GiB"
         )
-        assumed.append("weights and everything else stay as they are")
+        if of_pool != more:
+            lines.append(f"of these {of_pool:+.3f} GiB for tokens, the rest for states of linear layers")
+        if not weights.assumed:
+            assumed.append("weights and everything else stay as they are")
     if cell_after.pooled != cell_before.pooled:
         lines.append(f"a token then costs {cell_after.pooled:,.0f} B ({cell_after.how})")
     tokens = round(room / cell_after.pooled)
@@ -80,8 +68,32 @@ def predict(situation: Situation, after: Setup, window: int | None) -> Predictio
     if after.max_total_tokens is not None and after.max_total_tokens < tokens:
         tokens = after.max_total_tokens
         lines.append(f"max_total_tokens caps it at {tokens:,}")
-    made = Prediction(tokens, cell_after, tuple(lines), tuple(assumed))
-    return _checked(situation, after, window, made)
+    made = Prediction(tokens, cell_after, tuple(lines), tuple(assumed), rough=bool(weights.assumed))
+    return _checked(situation, after, window, made, weights.more_gib)
+
+
+def _not_seen(situation: Situation, after: Setup, cell_before: Cell | None, cell_after: Cell | None) -> str:
+    """What would have to be known for this change and is not; empty where all is."""
+    before, pool = situation.setup, situation.pool_tokens or 0
+    if cell_before is None or cell_after is None:
+        return f"the pool after this change: {situation.architecture.unknown or 'the type of the cache is not known'}"
+    capped = before.max_total_tokens is not None and pool >= before.max_total_tokens
+    if capped and after.max_total_tokens != before.max_total_tokens:
+        return "the pool without its cap: how much fits was never seen"
+    if after.mem_fraction != before.mem_fraction:
+        if situation.gpu_gib is None:
+            return "the pool after a change of mem_fraction: the GPU's memory is not seen"
+        if after.mem_fraction is None or before.mem_fraction is None:
+            return "the pool after a change of mem_fraction: mem_fraction as it runs is not seen"
+    return ""
+
+
+def _cache_share(situation: Situation, made: Cell) -> float:
+    """How much of more memory goes to tokens: SGLang keeps `--mamba-full-memory-ratio` times as much for states."""
+    setup = situation.setup
+    if setup.engine != "sglang" or not made.per_request or setup.states_fixed:
+        return 1.0
+    return 1.0 / (1.0 + setup.state_ratio)
 
 
 def resized(before: Setup, after: Setup) -> list[str]:
@@ -94,6 +106,7 @@ def resized(before: Setup, after: Setup) -> list[str]:
         "speculative_algorithm": (before.algorithm, after.algorithm),
         "draft_model_path": (before.draft_path, after.draft_path),
         "draft_kv_cache_dtype": (before.draft_cache_dtype, after.draft_cache_dtype),
+        "--swa-full-tokens-ratio": (before.window_share, after.window_share),
     }
     return [name for name, (old, new) in pairs.items() if old != new]
 
@@ -134,11 +147,16 @@ def _cell_after(situation: Situation, after: Setup, off: bool, before: Cell | No
     if made == computed:
         return before
     scale = before.target / computed.target
-    return Cell(made.growing * scale, made.windowed * scale, made.window_tokens, made.draft, made.per_request, made.how)
+    return replace(made, growing=made.growing * scale, windowed=made.windowed * scale)
 
 
-def _checked(situation: Situation, after: Setup, window: int | None, made: Prediction) -> Prediction:
-    """Whether weights and graphs leave room for what this takes more; and a pool of nothing."""
+def _checked(
+    situation: Situation, after: Setup, window: int | None, made: Prediction, weights_gib: float = 0.0
+) -> Prediction:
+    """Whether weights and graphs leave room for what this takes more; and a pool of nothing.
+
+    `weights_gib`: what the weights take more than now.
+    """
     pool = made.tokens
     refused = "weights and the rest leave nothing for the pool" if pool is not None and pool <= 0 else ""
     free = situation.log.free_gib
@@ -146,7 +164,7 @@ def _checked(situation: Situation, after: Setup, window: int | None, made: Predi
     if free is not None and made.cell is not None and pool is not None and situation.pool_tokens is not None:
         old_cell = calibrate(situation).cell
         if old_cell is not None:
-            free -= (pool * made.cell.pooled - situation.pool_tokens * old_cell.pooled) / GIB
+            free -= (pool * made.cell.pooled - situation.pool_tokens * old_cell.pooled) / GIB + weights_gib
         if window and situation.window:
             growth = requests_bytes(after, situation, window, pool)
             growth -= requests_bytes(situation.setup, situation, situation.window, situation.pool_tokens)
@@ -156,7 +174,11 @@ def _checked(situation: Situation, after: Setup, window: int | None, made: Predi
         lines.append(f"left on a GPU after the graphs: {free:.2f} GiB (now {situation.log.free_gib:.2f}{table})")
         if free < 0:
             refused = refused or f"{-free:.2f} GiB too little for pool, graphs and table of requests"
-    return Prediction(pool, made.cell, tuple(lines), made.assumed, made.missing, made.at_most, free, refused)
+    one = None
+    if made.cell is not None and made.cell.windowed and after.engine == "vllm" and pool is not None:
+        # Any layer may have any block, and window layers give theirs back: one request may be longer than the pool.
+        one = made.cell.longest_request(pool * made.cell.pooled)
+    return replace(made, lines=tuple(lines), free_gib=free, refused=refused, one_request=one)
 
 
 def _from_weights(situation: Situation, after: Setup, made: Cell | None) -> Prediction:

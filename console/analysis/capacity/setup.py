@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from console.analysis.capacity.cache import Parallel
+from console.analysis.capacity.cache import WINDOW_SHARE, Parallel
 from console.analysis.capacity.limits import OVERRIDES, release
 from console.engines.base import Engine
 from console.settings.flags import sought, value_in
+
+# SGLang's `--mamba-full-memory-ratio` where none is given.
+STATE_RATIO = 0.9
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,14 @@ class Setup:
     draft_path: str = ""
     model_path: str = ""
     override: str | None = None  # the value of the variable that lets a longer window through
+    value_cache_dtype: str = ""  # llama.cpp keeps keys and values in types of their own; "": as the keys
+    slots: int = 1  # requests that share the window given
+    unified: bool = True  # any of them may take all of it
+    batch_tokens: int = 512  # a pass of the model, llama.cpp's --ubatch-size
+    offloaded: bool = True  # the cache is on GPUs
+    window_share: float = WINDOW_SHARE  # tokens that window layers keep, of those that all others keep
+    state_ratio: float = STATE_RATIO  # memory for states of linear layers over that for tokens
+    states_fixed: bool = False  # as many states as were asked for, whatever memory there is
 
 
 def setup_of(
@@ -42,14 +53,15 @@ def setup_of(
     reported: Mapping[str, str] | None = None,
 ) -> Setup:
     """The setup of the argv `words`; what it does not give is taken from what the engine itself `reported`."""
-    said = Said(words, engine, reported or {})
+    said = Said(words, engine, reported or {}, environment)
+    slots, unified = _slots(said)
     tensor = said.count("tensor_parallel") or 1
     data = said.count("data_parallel") or 1
     attention = said.count("attention_data_parallel") or (data if said.truth("dp_attention") else 1)
-    return Setup(
+    made = Setup(
         engine=engine.name,
         version=version,
-        window_text=said.text("context_length"),
+        window_text=_window_text(said),
         window=said.count("context_length"),
         mem_fraction=said.number("mem_fraction") or default_share(engine.name, version),
         cache_dtype=said.text("kv_cache_dtype") or "auto",
@@ -66,7 +78,71 @@ def setup_of(
         draft_path=said.text("draft_model_path") or speculative(words).get("model", ""),
         model_path=said.text("model_path") or positional_model(words),
         override=environment.get(OVERRIDES.get(engine.name, "")),
+        slots=slots,
+        unified=unified,
     )
+    return replace(made, **_of_engine(said))
+
+
+def _window_text(said: Said) -> str | None:
+    """As it is written; llama.cpp's 0 is the length the model was made for, as if nothing were said."""
+    text = said.text("context_length")
+    return None if text == "0" and said.engine.name == "llamacpp" else text
+
+
+def _of_engine(said: Said) -> dict[str, Any]:
+    """What only one of the engines has."""
+    match said.engine.name:
+        case "llamacpp":
+            return _llamacpp(said)
+        case "sglang":
+            return _sglang(said)
+        case "vllm":  # its log counts a token of all layers alike
+            return {"window_share": 1.0}
+    return {}
+
+
+def _llamacpp(said: Said) -> dict[str, Any]:
+    """Its cache has a type for the keys and one for the values; `-ngl 0` and `-nkvo` leave it in the host's memory."""
+    layers, batch = said.flag("--n-gpu-layers"), said.flag("--ubatch-size")
+    return {
+        "cache_dtype": said.flag("--cache-type-k", "LLAMA_ARG_CACHE_TYPE_K") or "auto",
+        "value_cache_dtype": said.flag("--cache-type-v", "LLAMA_ARG_CACHE_TYPE_V") or "f16",
+        "offloaded": layers != "0" and not {"-nkvo", "--no-kv-offload"} & set(said.words),
+        "batch_tokens": int(batch) if batch and batch.isdigit() else 512,
+        "window_share": 1.0 if "--swa-full" in said.words else WINDOW_SHARE,
+    }
+
+
+def _sglang(said: Said) -> dict[str, Any]:
+    """What it keeps of window layers, and of states of linear ones, beside the tokens of the others."""
+    found: dict[str, Any] = {}
+    if (share := _share(said.flag("--swa-full-tokens-ratio"))) is not None:
+        found["window_share"] = share
+    if "--disable-hybrid-swa-memory" in said.words:
+        found["window_share"] = 1.0
+    if (ratio := _share(said.flag("--mamba-full-memory-ratio"))) is not None:
+        found["state_ratio"] = ratio
+    found["states_fixed"] = bool(said.flag("--max-mamba-cache-size"))
+    return found
+
+
+def _share(text: str | None) -> float | None:
+    try:
+        value = float(text or "")
+    except ValueError:
+        return None
+    return value if 0 < value <= 100 else None
+
+
+def _slots(said: Said) -> tuple[int, bool]:
+    """llama.cpp's `--parallel`: unless the pool is unified each slot gets its part of the window."""
+    if said.engine.name != "llamacpp":
+        return 1, True
+    slots = said.count("max_running_requests") or 1
+    shared = {"--kv-unified", "-kvu"} & set(said.words) and not {"--no-kv-unified", "-no-kvu"} & set(said.words)
+    given = said.given("max_running_requests")
+    return slots, bool(shared) or slots == 1 or not given
 
 
 @dataclass(frozen=True)
@@ -76,12 +152,25 @@ class Said:
     words: Sequence[str]
     engine: Engine
     reported: Mapping[str, str]
+    environment: Mapping[str, str] = field(default_factory=dict)
 
     def text(self, setting: str) -> str | None:
-        if setting not in self.engine.spellings:
+        value = self.given(setting)
+        return value if value is not None else self.reported.get(setting)
+
+    def given(self, setting: str) -> str | None:
+        """By the command line, or by a variable that the engine takes in its place."""
+        spelling = self.engine.spellings.get(setting)
+        if spelling is None:
             return None
         value = value_in(self.words, self.engine, sought(self.engine, setting=setting))
-        return value if value is not None else self.reported.get(setting)
+        variables = (self.environment.get(name) for name in spelling.environment)
+        return value if value is not None else next((one for one in variables if one is not None), None)
+
+    def flag(self, flag: str, variable: str = "") -> str | None:
+        """The value of a flag that is no setting of ours."""
+        value = value_in(self.words, self.engine, sought(self.engine, flag=flag))
+        return value if value is not None else self.environment.get(variable)
 
     def number(self, setting: str) -> float | None:
         text = self.text(setting)

@@ -44,6 +44,7 @@ def test_the_families_are_eight_and_more() -> None:
     assert len([case for case in CASES if "gib" in case]) >= 6
 
 
+# 8,784 B x 262,144 are 2.14453 GiB, so 2.14; a table that rounds its own 2.145 once more has 2.15.
 TABLE = [
     # type, ranks that share a token, bytes, then GB and GiB at 32,768 · 128,000 · 200,000 · 262,144 tokens
     ("bfloat16", 1, 70_272, ("2.30", "2.145"), ("8.99", "8.38"), ("14.05", "13.09"), ("18.42", "17.16")),
@@ -104,6 +105,7 @@ def test_what_is_not_understood_is_said() -> None:
         (b'{"num_hidden_layers": 1e999}', "how many layers"),
         (b'{"num_hidden_layers": 2, "layer_types": ["odd", "odd"]}', "'odd'"),
         (b"[" * 100_000, "not JSON"),
+        (b'{"num_hidden_layers": 1000000000000, "num_attention_heads": 2, "hidden_size": 8}', "how many layers"),
         (b'{"num_hidden_layers": 2, "layer_types": ["full_attention"]}', "every layer"),
         (b'{"num_hidden_layers": "61", "kv_lora_rank": 512}', "how many layers"),
     ],

@@ -259,7 +259,7 @@ def test_nothing_runs_and_the_weights_are_an_upper_bound() -> None:
 @pytest.mark.parametrize(
     ("settings", "part"),
     [
-        ({"tensor_parallel": "4"}, "weights move"),
+        ({"tensor_parallel": "16"}, "weights move to 16 GPUs, the host has 8"),
         ({"kv_cache_dtype": "odd_type"}, "the type of the cache is not known"),
     ],
 )

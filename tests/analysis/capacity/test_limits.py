@@ -94,3 +94,9 @@ def test_decode_context_parallelism(ways: int, version: str, speculates: bool, s
     found = dcp_refused(ways, 8, "sglang", version, speculates=speculates)
     assert said in found
     assert bool(found) == bool(said)
+
+
+@pytest.mark.parametrize(("ways", "tensor", "heads", "refused"), [(2, 8, 4, False), (4, 8, 4, True), (2, 8, 8, True)])
+def test_vllm_splits_among_copies_of_a_head(ways: int, tensor: int, heads: int, refused: bool) -> None:
+    assert bool(dcp_refused(ways, tensor, "vllm", "0.33.0", speculates=False, kv_heads=heads)) is refused
+    assert not dcp_refused(tensor, tensor, "vllm", "0.33.0", speculates=False), "a latent is on every rank"
