@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from console.analysis.diagnosis.group import Replica
+if TYPE_CHECKING:
+    from console.analysis.diagnosis.group import Replica
 
 
 @dataclass

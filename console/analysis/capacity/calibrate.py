@@ -81,9 +81,11 @@ def _explained(situation: Situation, measured: float, slack: float) -> str:
     """The assumption that, changed, makes the computed bytes right."""
     setup, architecture = situation.setup, situation.architecture
     resolved = cache_dtype(setup.cache_dtype, architecture)
-    for dtype in ("bfloat16", "fp8_e4m3", "nvfp4", "float32"):
+    part = setup.engine == "llamacpp"  # of which the layers that keep all tokens are measured
+    for dtype in ("f16", "q8_0", "q4_0") if part else ("bfloat16", "fp8_e4m3", "nvfp4", "float32"):
         other = cell_of(architecture, setup.parallel, dtype, window_share=setup.window_share)
-        if dtype != resolved and other is not None and abs(measured / other.target - 1) <= slack:
+        size = None if other is None else other.growing if part else other.target
+        if dtype != resolved and size and abs(measured / size - 1) <= slack:
             return f"the cache is kept as {dtype}, not as {resolved}"
     alone = cell_of(architecture, replace(setup.parallel, tensor=1, attention_data=1), resolved)
     if alone is not None and setup.parallel.tensor > 1:
@@ -92,7 +94,7 @@ def _explained(situation: Situation, measured: float, slack: float) -> str:
         if abs(measured * setup.parallel.tensor / alone.target - 1) <= slack:
             return f"the cache is split over all {setup.parallel.tensor} ranks, it is not kept whole on each"
     own = cell_of(architecture, setup.parallel, resolved, window_share=setup.window_share)
-    if own is not None and own.windowed and own.growing:
+    if own is not None and own.windowed and own.growing and setup.engine == "sglang":
         share = (measured - own.growing) / own.windowed
         if 0 <= share <= 1 + slack:
             return f"window layers keep {share:.2f} of the others' tokens, not {setup.window_share:g}"

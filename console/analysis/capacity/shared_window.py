@@ -53,7 +53,7 @@ def of_window(situation: Situation, after: Setup, window: int | None, measured: 
         else:
             lines.append(f"{more:+.2f} GiB more than now, {free:.2f} GiB are free on {situation.gpus} GPUs")
             refused = f"the cache grows by {more:.2f} GiB, only {free:.2f} GiB are free" if more > free else ""
-    assumed = ("the layers lie evenly on the GPUs",) if situation.gpus > 1 else ()
+    assumed: tuple[str, ...] = ("the layers lie evenly on the GPUs",) if situation.gpus > 1 else ()
     if after.draft_path:
         assumed = (*assumed, "the draft's own cache is not counted")
     return Prediction(
