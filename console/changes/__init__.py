@@ -1,1 +1,1 @@
-"""The only writes: file, reload, restart, command. Each can be made, looked for and undone from itself alone."""
+"""The only writes: file, reload, restart, command, balancer. Each is made, looked for and undone from itself alone."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from console.changes import command, file, reload, restart
+from console.changes import balancer, command, file, reload, restart
 from console.changes.base import Made, Seen
 from console.remote.session import Reader, Remote
 from console.remote.systemd import unit_state
-from console.schema.change import Change, CommandChange, FileChange, ReloadChange
+from console.schema.change import BalancerChange, Change, CommandChange, FileChange, ReloadChange
 
 
 async def look(change: Change, reader: Reader) -> Seen:
@@ -17,6 +17,8 @@ async def look(change: Change, reader: Reader) -> Seen:
         return await reload.look(change, reader)
     if isinstance(change, CommandChange):
         return await command.look(change, reader)
+    if isinstance(change, BalancerChange):
+        return await balancer.look(change, reader)
     return await restart.look(change, reader)
 
 
@@ -28,6 +30,8 @@ async def make(change: Change, remote: Remote, run: str) -> Made:
         return await reload.make(change, remote, run)
     if isinstance(change, CommandChange):
         return await command.make(change, remote, run)
+    if isinstance(change, BalancerChange):
+        return await balancer.make(change, remote, run)
     return await restart.make(change, remote, run)
 
 
@@ -37,6 +41,8 @@ async def inverse(change: Change, reader: Reader) -> Change | None:
         return None
     if isinstance(change, FileChange):
         return file.inverted(change)
+    if isinstance(change, BalancerChange):
+        return balancer.inverted(change)
     if isinstance(change, ReloadChange):
         return change
     return restart.from_now(change, await unit_state(reader, change.unit))

@@ -32,6 +32,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 def against(arguments: argparse.Namespace, files: list[Path], output: Output) -> int:
     """Every runbook planned on one target: its warnings, and the refusal its run would end with."""
     from console.planning.bind import bind
+    from console.planning.groups import Groups
     from console.planning.preview import Looking, Preview
     from console.remote.ssh import Connections
 
@@ -40,14 +41,16 @@ def against(arguments: argparse.Namespace, files: list[Path], output: Output) ->
 
     async def look() -> list[tuple[Path, Preview]]:
         looking = Looking(Connections(os.environ), output.redactor, os.environ, hosts.results_path)
+        groups = Groups(hosts, {target.name}, looking.glance)
         try:
             found = []
             for path in files:
                 runbook = lint.load(path)
                 variables = lint.variables(runbook, runbooks.assignments(arguments.assignments))
-                found.append((path, await looking.preview(runbook, target, variables)))
+                found.append((path, await looking.preview(runbook, target, variables, groups=groups)))
             return found
         finally:
+            await looking.aclose()
             await looking.connections.aclose()
 
     code = 0

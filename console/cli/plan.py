@@ -17,11 +17,12 @@ from console.clock import SystemClock, ulid
 from console.errors import StateError
 from console.planning import lint, policy
 from console.planning.bind import bind
+from console.planning.groups import Groups
 from console.planning.preview import Looking, Preview
 from console.planning.saved import save_plan
 from console.remote.ssh import Connections
 from console.runs.directory import write_durably
-from console.schema.hosts import Target
+from console.schema.hosts import Inventory, Target
 from console.schema.outcome import worst
 from console.schema.plan import Plan
 from console.schema.runbook import Runbook, Value
@@ -42,9 +43,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     hosts = inventory(arguments)
     targets = bind(hosts, arguments.targets, runbook.targets, arguments.limit)
     policy.keys(targets, os.environ)
-    results = asyncio.run(
-        _plan_all(runbook, targets, variables, output, hosts.results_path, accept=arguments.accept_pending)
-    )
+    results = asyncio.run(_plan_all(runbook, targets, variables, output, hosts, accept=arguments.accept_pending))
     plans = [preview.plan for preview in results if preview.plan is not None]
     codes = []
     for preview in results:
@@ -84,13 +83,17 @@ async def _plan_all(
     targets: Sequence[Target],
     variables: dict[str, Value],
     output: Output,
-    results_path: Path,
+    hosts: Inventory,
     *,
     accept: bool,
 ) -> list[Preview]:
-    looking = Looking(Connections(os.environ), output.redactor, os.environ, results_path)
+    looking = Looking(Connections(os.environ), output.redactor, os.environ, hosts.results_path)
+    groups = Groups(hosts, {target.name for target in targets}, looking.glance)
     try:
-        previews = (looking.preview(runbook, target, variables, accept_pending=accept) for target in targets)
+        previews = (
+            looking.preview(runbook, target, variables, accept_pending=accept, groups=groups) for target in targets
+        )
         return list(await asyncio.gather(*previews))
     finally:
+        await looking.aclose()
         await looking.connections.aclose()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -11,10 +11,11 @@ from typing import Any
 from console.clock import stamp
 from console.engines.base import Engine
 from console.errors import ConsoleError
-from console.planning import answers, differences, estimates, lint, policy, references
+from console.planning import answers, differences, estimates, groups, lint, policy, references
 from console.schema.capacity import DecodeLaw
-from console.schema.change import Change, CommandChange, FileChange, ReloadChange, RestartChange
+from console.schema.change import BalancerChange, Change, CommandChange, FileChange, ReloadChange, RestartChange
 from console.schema.facts import Facts
+from console.schema.group import GroupSeen
 from console.schema.hosts import Target
 from console.schema.plan import FileEdit, Plan, PlannedStep, SettingChange
 from console.schema.runbook import Runbook, Value
@@ -73,10 +74,11 @@ def make_plan(
     redactor: Redactor,
     now: datetime,
     law: DecodeLaw | None = None,
+    front: Sequence[GroupSeen] = (),
 ) -> Plan:
     """The plan of one target. Raises what a host or a file refuses (exit 1), InvalidFileError (2).
 
-    `law`: how decoding slows with context on this target, as last measured.
+    `law`: how decoding slows with context on this target, as last measured. `front`: the groups it is a member of.
     """
     policy.usable(facts)
     values = references.values_of(target, variables, facts)
@@ -97,9 +99,18 @@ def make_plan(
     policy.one_node(list(facts.process.argv) or disk_argv or [], engine, target)
     steps = _steps(runbook, values)
     for index, (step_id, table, step) in enumerate(steps):
-        _plan_step(draft, runbook, index, step_id, table, step, Context(target, facts, engine, redactor, values))
+        _plan_step(
+            draft, runbook, index, step_id, table, step, Context(target, facts, engine, redactor, values, tuple(front))
+        )
     _close_edits(draft, facts, redactor)
+    _stay_in(draft)
+    for moved in draft.changes:
+        if isinstance(moved, BalancerChange) and moved.way == "out":
+            groups.enough(next(group for group in front if group.name == moved.group), target.name)
     draft.warnings.extend(_without_undo(draft, runbook))
+    for change in draft.settings:
+        if change.setting == "context_length":
+            draft.warnings.extend(groups.mixed(front, change.after or "", engine))
     after = resolve.argv_on_disk(draft.unit, resolve.environment_on_disk(draft.unit))
     nothing = not draft.changes and bool(draft.unchanged)
     plan = Plan(
@@ -148,6 +159,7 @@ class Context:
     engine: Engine
     redactor: Redactor
     values: Mapping[str, Any]
+    front: tuple[GroupSeen, ...] = ()
 
 
 def _steps(runbook: Runbook, values: Mapping[str, Any]) -> list[tuple[str, Any, Step]]:
@@ -180,12 +192,13 @@ def _plan_step(
         except ConsoleError as error:
             error.where = error.where or context.target.name
             raise
+    moved = next((each for each in draft.changes if isinstance(each, BalancerChange) and each.id in made), None)
     draft.steps.append(
         PlannedStep(
             id=step_id,
             index=index + 1,
             uses=table.uses,
-            title=title,
+            title=moved.summary if moved else title,
             fields=step.own_fields() if not skipped.startswith("when") else {},
             timeout_s=table.timeout,
             on_failure=table.on_failure or runbook.on_failure,
@@ -211,6 +224,8 @@ def _propose(
         reload_due=draft.reload_due,
         restart_due=draft.restart_due,
         on_warning=draft.warnings.append,
+        groups=context.front,
+        filled=lambda text: groups.filled(text, context.target),
     )
     skipped = ""
     made: list[str] = []
@@ -309,6 +324,17 @@ def _close_edits(draft: Draft, facts: Facts, redactor: Redactor) -> None:
     draft.open_edits.clear()
 
 
+def _stay_in(draft: Draft) -> None:
+    """Nobody is taken out of a balancer for a run that restarts nothing."""
+    if any(isinstance(change, RestartChange) for change in draft.changes):
+        return
+    gone = {change.id for change in draft.changes if isinstance(change, BalancerChange)}
+    draft.changes = [change for change in draft.changes if change.id not in gone]
+    for number, step in enumerate(draft.steps):
+        if gone & set(step.changes):
+            draft.steps[number] = step.model_copy(update={"changes": (), "skipped": "nothing is restarted"})
+
+
 def _without_undo(draft: Draft, runbook: Runbook) -> Iterator[str]:
     """Commands whose effect a rollback would leave; a runbook may well mean that, so it is said and not refused."""
     if "rollback" not in {step.on_failure for step in draft.steps}:
@@ -318,6 +344,13 @@ def _without_undo(draft: Draft, runbook: Runbook) -> Iterator[str]:
         if isinstance(change, CommandChange) and not change.undo:
             command = one_line(change.command, 80)
             yield f"{where[change.step]}: {command!r} has no undo: a rollback leaves what it does, and fails (exit 5)"
+
+
+def _no_restart(draft: Draft) -> bool:
+    """Whether the runbook restarts where that is needed, and it is not needed."""
+    return not any(isinstance(change, RestartChange) for change in draft.changes) and any(
+        step.uses == "service.restart" for step in draft.steps
+    )
 
 
 def _in_order(draft: Draft, *, nothing: bool) -> list[PlannedStep]:
@@ -330,8 +363,10 @@ def _in_order(draft: Draft, *, nothing: bool) -> list[PlannedStep]:
         elsewhere = [change for change in step.changes if last_step.get(change) != step.id]
         note = f"written with step {number[last_step[elsewhere[0]]]}" if elsewhere else ""
         skipped = step.skipped
-        if not skipped and nothing and step.uses in ("service.wait_ready", "service.drain"):
+        if not skipped and nothing and step.uses in ("service.wait_ready", "service.observe"):
             skipped = "nothing was restarted"
+        if not skipped and step.uses == "service.drain" and _no_restart(draft):
+            skipped = "nothing is restarted"
         if not skipped and nothing and step.uses.startswith("measure."):
             skipped = "nothing changed"
         if not skipped and nothing and step.uses == "unit.backup":

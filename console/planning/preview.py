@@ -15,6 +15,7 @@ from console.facts.glance import glance, unprivileged
 from console.facts.watch import Watch, watch_once
 from console.planning import policy
 from console.planning.decide import decide
+from console.planning.groups import Groups
 from console.planning.plan import make_plan
 from console.remote.session import Reader, connect_reader
 from console.remote.ssh import Connections
@@ -111,7 +112,13 @@ class Looking:
             await reader.aclose()
 
     async def preview(
-        self, runbook: Runbook, target: Target, variables: Mapping[str, Value], *, accept_pending: bool = False
+        self,
+        runbook: Runbook,
+        target: Target,
+        variables: Mapping[str, Value],
+        *,
+        accept_pending: bool = False,
+        groups: Groups | None = None,
     ) -> Preview:
         """The plan of one target, and the refusal that its run would end with. Raises nothing of ours."""
         try:
@@ -123,7 +130,10 @@ class Looking:
 
         async def planner() -> Plan:
             now = SystemClock().now()
-            return make_plan(runbook, target, facts, engine, variables, redactor=self.redactor, now=now, law=law)
+            front = await groups.of(target, runbook) if groups else ()
+            return make_plan(
+                runbook, target, facts, engine, variables, redactor=self.redactor, now=now, law=law, front=front
+            )
 
         decision = await decide(facts, planner, accept_pending=accept_pending)
         return Preview(target, facts, decision.plan, decision.refusal)

@@ -18,7 +18,7 @@ from console.errors import (
     UnreachableError,
 )
 from console.remote.session import Remote
-from console.schema.change import Change, CommandChange, RestartChange
+from console.schema.change import BalancerChange, Change, CommandChange, RestartChange
 
 if TYPE_CHECKING:
     from console.runner.target_run import TargetRun
@@ -55,6 +55,8 @@ async def carry(run: TargetRun, change: Change, act: Act = kinds.make) -> Made:
             except (LockHeldError, StalePlanError, RestartedByOthersError) as error:
                 taken = error  # whoever came in meanwhile: what became of our change is still to be told
             seen = await kinds.look(change, run.lock.remote) if sent else "before"
+            if seen == "unknown" and isinstance(change, BalancerChange):
+                seen = "before"  # it may be made twice
         except ConnectError as error:
             raise ConnectionLostError(
                 f"the connection died during {what} and the host cannot be reached: whether it happened is unknown",
@@ -80,6 +82,9 @@ async def fate(run: TargetRun, change: Change, error: ConsoleError) -> Seen:
         return "unknown"
     if isinstance(change, CommandChange):
         return "after" if isinstance(error, StepFailedError) else "before"
+    if isinstance(change, BalancerChange):
+        # Taken out by half is out; not put in is not put in.
+        return "after" if isinstance(error, StepFailedError) and change.way == "out" else "before"
     if error.changed is False or isinstance(error, RestartedByOthersError):
         return "before"
     try:

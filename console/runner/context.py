@@ -10,6 +10,7 @@ from typing import Literal
 from console.clock import Clock
 from console.runner.abort import Abort
 from console.runner.ask import Desk
+from console.runner.doors import Doors
 from console.runs.directory import RunDirectory
 from console.runs.log import EventLog
 from console.schema.events import ConnectionChanged, Event
@@ -52,6 +53,7 @@ class RunContext:
     abort: Abort
     options: Options
     routers: Mapping[str, str] = field(default_factory=dict)  # what stands in front of each target, for its record
+    doors: Doors = field(default_factory=Doors)
     extended_s: float = 0.0
     messages: list[str] = field(default_factory=list)
     results_path: Path | None = None

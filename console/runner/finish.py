@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from console.results.repository import Repository
-from console.runner import advice
+from console.runner import advice, front_door
 from console.runner.guard import Guard
 from console.runner.keep import keep, said
 from console.runner.ledger import settle
@@ -32,6 +32,8 @@ async def finish(run: TargetRun, state: RunState, repository: Repository | None)
     ending = state.ending(target)
     outcome = decide(ending)
     code = exit_code(outcome, state.targets[target].error_exit)
+    left_out = front_door.still_out(run)
+    message = "; ".join(part for part in (run.message, front_door.told(left_out) if left_out else "") if part)
     try:
         context.emit(
             TargetFinished(
@@ -40,7 +42,7 @@ async def finish(run: TargetRun, state: RunState, repository: Repository | None)
                 exit_code=code,
                 duration_s=round(context.clock.monotonic() - run.started_at, 3),
                 live=ending.live if outcome is Outcome.APPLIED_UNVERIFIED else None,
-                message=run.message,
+                message=message,
                 next=advice.commands(
                     outcome,
                     run.target,
@@ -100,6 +102,7 @@ async def _free_host(run: TargetRun, outcome: Outcome) -> None:
             await run.lock.retake()
             if run.guard is not None and _calls_off(run.guard, run, outcome):
                 await run.guard.disarm()
+            run.ledger.balancer = "out" if front_door.still_out(run) else ""
             await run.ledger.close(LEDGER_STATES[outcome])
             await _settle_earlier(run, outcome)
     except Exception as error:  # noqa: BLE001 - the lock and the connection are let go in any case

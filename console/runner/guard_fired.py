@@ -10,9 +10,9 @@ from console.engines.registry import engine_named
 from console.facts.collect import collect
 from console.remote.ledger import read_ledger
 from console.remote.session import Reader
-from console.runner import again
+from console.runner import again, front_door
 from console.runs.target_state import ChangeState
-from console.schema.change import CommandChange, FileChange
+from console.schema.change import BalancerChange, CommandChange, FileChange
 from console.schema.events import ChangeUndone, Event, GuardChanged, UndoFinished, UndoStarted
 from console.schema.facts import Facts
 from console.schema.plan import Plan
@@ -34,6 +34,12 @@ async def told(
     emit(UndoStarted(target=target, reason="the guard on the host put it back"))
     left = []
     for change in changes.values():
+        if isinstance(change.change, BalancerChange):
+            if entries[run].get("balancer") != "out":
+                emit(ChangeUndone(**of(change, target), how="guard"))
+            elif change.change.way == "out" and change.state != "undone":
+                left.append(front_door.told(change.change))
+            continue
         if isinstance(change.change, CommandChange):
             if change.state != "undone":
                 what = one_line(change.change.command, 80)

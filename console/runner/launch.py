@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 from console import __version__
 from console.clock import SystemClock, stamp, ulid
 from console.engines.registry import engine_named
+from console.facts.glance import glance, unprivileged
 from console.planning import policy
+from console.planning.groups import Groups
 from console.planning.plan import make_plan
 from console.remote.session import Reader, connect_reader
 from console.remote.ssh import Connections
@@ -21,6 +23,7 @@ from console.runner import run as whole
 from console.runner.abort import Abort, Choice
 from console.runner.ask import Ask, Desk
 from console.runner.context import Options, RunContext
+from console.runner.doors import Doors
 from console.runner.notify import Notifier
 from console.runner.target_run import TargetRun
 from console.runs.control import Abort as StopIt
@@ -89,7 +92,9 @@ async def launch(request: Request, environment: Mapping[str, str]) -> whole.RunR
     repository = Repository(
         request.inventory.results_path, push=request.inventory.results.push, environment=environment
     )
-    runs = [_target_run(context, request, target, connections, environment) for target in request.targets]
+    groups = _groups(request, connections, environment)
+    context.doors = Doors(request.inventory.groups, frozenset(groups.of_run), groups.look)
+    runs = [_target_run(context, request, target, connections, environment, groups) for target in request.targets]
     socket = ControlSocket(run_id, environment, _handler(context))
     await socket.start()
     request.on_start(context)
@@ -128,12 +133,33 @@ def _keeper(context: RunContext, request: Request) -> Callable[[Sequence[TargetR
     return keep
 
 
+def _groups(request: Request, connections: Connections, environment: Mapping[str, str]) -> Groups:
+    """The other members of the targets' groups, each looked at over a connection of its own, without sudo."""
+
+    async def look(target: Target) -> Facts:
+        policy.keys([target], environment)
+        reader = await connect_reader(
+            unprivileged(target),
+            redactor=request.redactor,
+            clock=SystemClock(speed=target.host.speed),
+            environment=environment,
+            connections=connections,
+        )
+        try:
+            return await glance(reader, engine_named(target.service.engine))
+        finally:
+            await reader.aclose()
+
+    return Groups(request.inventory, frozenset(target.name for target in request.targets), look)
+
+
 def _target_run(
     context: RunContext,
     request: Request,
     target: Target,
     connections: Connections,
     environment: Mapping[str, str],
+    groups: Groups,
 ) -> TargetRun:
     engine = engine_named(target.service.engine)
 
@@ -162,6 +188,7 @@ def _target_run(
             redactor=request.redactor,
             now=context.clock.now(),
             law=law,
+            front=await groups.of(target, request.runbook),
         )
 
     return TargetRun(context, target, engine, open_reader, planner)

@@ -11,7 +11,8 @@ from console.clock import stamp
 from console.errors import RefusedError
 from console.remote.session import Remote
 from console.runner.context import RunContext
-from console.schema.change import FileChange
+from console.schema.change import BalancerChange, FileChange
+from console.schema.hosts import call_of
 from console.schema.plan import Plan, keep_exact
 from console.untrusted import one_line
 
@@ -26,6 +27,7 @@ class Ledger:
         self.remote = remote
         self.plan = plan
         self.written = False
+        self.balancer = "out" if self._way_in() else ""  # so long as nothing says that it is in again
 
     @property
     def folder(self) -> str:
@@ -41,6 +43,7 @@ class Ledger:
             "parent": options.parent,
             "purpose": options.purpose,
             "state": state,
+            "balancer": self.balancer,
             "target": self.plan.target.name,
             "unit": self.plan.target.service.unit,
             "operator": options.operator,
@@ -65,6 +68,10 @@ class Ledger:
         keep_exact(masked["plan"], body["plan"])
         return masked
 
+    def _way_in(self) -> BalancerChange | None:
+        moves = [change for change in self.plan.changes if isinstance(change, BalancerChange)]
+        return moves[0] if moves else None
+
     async def write(self) -> None:
         """Raises RefusedError when the entry cannot be written; then nothing may be changed."""
         files = [change for change in self.plan.changes if isinstance(change, FileChange)]
@@ -80,6 +87,7 @@ class Ledger:
             self.context.run,
             encode(json.dumps(self.document("open"), indent=1)),
             encode(table),
+            encode(balancer_arguments(self._way_in())),
             *backups,
             lock=self.context.run,
         )
@@ -117,3 +125,16 @@ async def settle(remote: Remote, run: str, earlier: Sequence[str], word: str) ->
 
 def encode(text: str) -> str:
     return base64.b64encode(text.encode()).decode()
+
+
+def balancer_arguments(change: BalancerChange | None) -> str:
+    """balancer.args: how undo.sh and the guard put the target in again; one KEY=BASE64 a line."""
+    if change is None:
+        return ""
+    call = call_of(change.back) if change.runs == "host" else None
+    kind = "call" if call else "command" if change.runs == "host" else "elsewhere"
+    method, url, body = call or ("", "", "")
+    values = {
+        "kind": kind, "command": change.back, "method": method, "url": url, "body": body, "hand": change.by_hand,
+    }  # fmt: skip
+    return "".join(f"{name}={encode(value)}\n" for name, value in values.items())

@@ -15,7 +15,7 @@ from console.clock import SystemClock, stamp
 from console.errors import ConsoleError
 from console.remote.session import Reader, connect_reader
 from console.results.repository import Repository
-from console.runner import advice, guard_fired
+from console.runner import advice, front_door, guard_fired
 from console.runner.keep import keep
 from console.runs.directory import RunDirectory
 from console.runs.log import EventLog, read_events
@@ -176,13 +176,16 @@ def _finish_target(log: EventLog, state: RunState, name: str, plan: Plan | None)
         return
     ending = target.ending()
     outcome = decide(ending)
+    message = "its process ended before it was done; closed by recover"
+    if target.left_out is not None:
+        message = f"{message}; {front_door.told(target.left_out)}"
     log.append(
         TargetFinished(
             target=name,
             outcome=outcome.value,
             exit_code=exit_code(outcome, target.error_exit),
             live=ending.live if outcome is Outcome.APPLIED_UNVERIFIED else None,
-            message="its process ended before it was done; closed by recover",
+            message=message,
             next=advice.commands(
                 outcome,
                 plan.target,

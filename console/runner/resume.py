@@ -9,7 +9,7 @@ from console.remote.session import Reader
 from console.runner import again
 from console.runner.again import Earlier
 from console.runner.rollback import rollback_plan
-from console.schema.change import Change, CommandChange, FileChange, ReloadChange
+from console.schema.change import BalancerChange, Change, CommandChange, FileChange, ReloadChange
 from console.schema.facts import Facts
 from console.schema.plan import Plan
 from console.steps import host_preflight
@@ -38,6 +38,7 @@ async def resume_plan(earlier: Earlier, facts: Facts, reader: Reader, engine: En
     edits_left = any(state == "before" for state in seen.values())
     reload_left = edits_left or facts.unit.need_daemon_reload
     runs = again.runs_new(plan, facts, engine) if plan.settings else None
+    restart_left = edits_left or runs is False or facts.unit.active_state in again.STOPPED
     changes: list[Change] = []
     steps = []
     for step in plan.steps:
@@ -48,9 +49,11 @@ async def resume_plan(earlier: Earlier, facts: Facts, reader: Reader, engine: En
             if isinstance(change, ReloadChange):
                 skipped = "" if reload_left else "systemd has read the files as they are"
             elif change.kind == "restart":
-                needed = edits_left or runs is False or facts.unit.active_state in again.STOPPED
-                needed = needed or (not plan.settings and change.id not in earlier.tried)
+                needed = restart_left or (not plan.settings and change.id not in earlier.tried)
                 skipped = "" if needed else f"started already, invocation {facts.unit.invocation_id[:8]}"
+            elif isinstance(change, BalancerChange) and change.way == "out":
+                # It may be made twice, and whoever came between may have put it in again.
+                skipped = "" if restart_left else "nothing is restarted any more"
             if not skipped:
                 kept.append(change.id)
                 changes.append(again.from_here(change, facts))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from console.changes import balancer
 from console.changes import file as file_change
 from console.engines.base import Engine
 from console.planning import policy
 from console.remote.session import Reader
 from console.runner import again
 from console.runner.again import Earlier, step
-from console.schema.change import Change, CommandChange, FileChange, ReloadChange, RestartChange
+from console.schema.change import BalancerChange, Change, CommandChange, FileChange, ReloadChange, RestartChange
 from console.schema.facts import Facts
 from console.schema.plan import FileEdit, Plan, SettingChange
 from console.schema.splice import inverse
@@ -48,6 +49,9 @@ async def rollback_plan(earlier: Earlier, facts: Facts, reader: Reader, engine: 
         step(4, "wait_ready", "service.wait_ready", "wait until the old setting serves"),
         step(5, "verify", "service.verify", "prove that the old setting serves", fields=proof),
     ]
+    if (into := _into_balancer(earlier)) is not None:
+        changes.append(into)
+        steps.append(step(6, into.step, "lb.in", into.summary, [into.id]))
     left = [change for change in ran if not change.undo]
     way_back = again.refreshed(plan, facts, again.not_ours(facts, plan, seen, reader.redactor)).model_copy(
         update={
@@ -73,6 +77,16 @@ async def rollback_plan(earlier: Earlier, facts: Facts, reader: Reader, engine: 
 
 def _leads_back(change: Change, back: list[FileChange], ran: list[CommandChange]) -> bool:
     return change in back or (isinstance(change, CommandChange) and change in ran and bool(change.undo))
+
+
+def _into_balancer(earlier: Earlier) -> BalancerChange | None:
+    """Into its balancer again, after the proof, where the run took it out and may have left it there."""
+    moves = [change for change in earlier.plan.changes if isinstance(change, BalancerChange)]
+    out = next((change for change in moves if change.way == "out" and change.id in earlier.tried), None)
+    if out is None:
+        return None
+    words = f"put {out.member} into the balancer of {out.group}"
+    return balancer.inverted(out).model_copy(update={"id": "lb-in", "step": "lb_in", "summary": words})
 
 
 def _undone(change: Change, turned: Sequence[SettingChange]) -> Change:

@@ -18,7 +18,7 @@ from console.runner.context import RunContext
 from console.runner.target_run import TargetRun
 from console.runs.state import RunState
 from console.schema.events import LogLine, RunFinished, RunStarted, WaveFinished, WaveStarted
-from console.schema.outcome import Outcome, worst
+from console.schema.outcome import OPEN_OUTCOMES, Outcome, worst
 from console.schema.runbook import Runbook, Value
 
 # Each holds a lock or two as processes of its own, and needs sessions to work with.
@@ -169,6 +169,8 @@ async def _turn(
             rule.ended(well=ended[name][0] in GOOD)
         finally:
             context.together.ends(name)
+            if name in ended:
+                await context.doors.ended(name, serves=ended[name][0] not in OPEN_OUTCOMES)
 
 
 class Places:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
 from typing import Any
 
 from console.changes.base import Made
@@ -23,7 +24,7 @@ from console.errors import (
 )
 from console.facts.watch import Watch
 from console.remote.session import Reader, Remote
-from console.runner import describe, hold, host_cause, undo
+from console.runner import describe, front_door, hold, host_cause, undo
 from console.runner.abort import shielded
 from console.runner.ask import Question
 from console.runner.carry import carry, fate
@@ -35,7 +36,7 @@ from console.runner.lock import UnitLock
 from console.runner.stop_command import stoppable
 from console.runs.target_state import NOT_MADE
 from console.schema.cells import Cell
-from console.schema.change import Change, CommandChange, FileChange, RestartChange
+from console.schema.change import BalancerChange, Change, CommandChange, FileChange, RestartChange
 from console.schema.events import (
     CellMeasured,
     ChangeIntended,
@@ -43,6 +44,7 @@ from console.schema.events import (
     ChangeUndone,
     Event,
     StepFinished,
+    StepProgress,
     StepStarted,
 )
 from console.schema.facts import Facts
@@ -79,6 +81,7 @@ class TargetRun:
         self.guard: Guard | None = None
         self.sent: list[Change] = []  # asked of the host, or about to be
         self.made: list[Change] = []
+        self.moved: list[BalancerChange] = []  # out of its balancer or in, in the order of what was asked for
         self.restarted = False
         self.proven = False  # once: from then on nothing is rolled back
         self.let_go = False  # the lock was lost, and nobody looked since
@@ -98,6 +101,7 @@ class TargetRun:
         """Every step in order. Never raises: what went wrong is in the events, and dealt with as the runbook says."""
         started = self.context.clock.monotonic()
         self.stop.begin()
+        front_door.begin(self)
         try:
             self.stop.check()
             if self.planned().mutates() or self._runs_commands() or self.context.options.purpose != "run":
@@ -210,10 +214,15 @@ class TargetRun:
         changed = False
         for change_id in step.changes:
             change = self.planned().change(change_id)
+            if isinstance(change, BalancerChange) and change.way == "out":
+                await self.stop.race(self.context.doors.leave(change, partial(self._waits, step)))
             made = await (stoppable(self, change) if isinstance(change, CommandChange) else shielded(self.make(change)))
             said.append(made.message)
             changed = changed or not made.already
         return ("changed" if changed else "ok"), "; ".join(text for text in said if text)
+
+    def _waits(self, step: PlannedStep, message: str) -> None:
+        self.context.emit(StepProgress(target=self.target.name, step=step.id, phase="waiting", message=message))
 
     async def make(self, change: Change) -> Made:
         """Intend, make, and say so; a dead connection is resolved by looking at the host, never by trying again."""
@@ -224,6 +233,8 @@ class TargetRun:
         say: dict[str, Any] = {"target": self.target.name, "step": change.step, "kind": change.kind, "backup": backup}
         self.context.emit(ChangeIntended(change=change, before=describe.before(change), **say))
         self.sent.append(change)
+        if isinstance(change, BalancerChange) and change.way == "out":
+            self.moved.append(change)  # also where it fails: it may be half out
         try:
             made = await carry(self, change)
         except ConsoleError as error:
@@ -239,6 +250,9 @@ class TargetRun:
         if isinstance(change, RestartChange):
             self.invocation_before = str(made.before.get("invocation") or change.invocation_before)
             self.restarted = True
+        if isinstance(change, BalancerChange) and change.way == "in":
+            self.moved.append(change)
+            await self.context.doors.back(change)
         self.made.append(change)
         self.context.emit(ChangeMade(change=change, before=made.before, after=made.after, **say))
         text = f"run {self.context.run} {self.context.options.operator}: {change.summary}"
@@ -286,11 +300,16 @@ class TargetRun:
             invocation=self.invocation,
             extended_s=lambda: self.context.extended_s,
             regained=self.regained,
+            ask=partial(self._ask_in, step),
             later=self.later,
             results_path=self.context.results_path,
             together=self.context.together,
             cells=self.cells,
         )
+
+    async def _ask_in(self, step: PlannedStep, text: str, choices: tuple[str, ...], default: str) -> str:
+        question = Question(id=step.id, target=self.target.name, text=text, choices=choices, default=default)
+        return await self.context.desk.put(question)
 
     def say(self, event: Event) -> Event:
         """What a step says; cells are kept for the steps after it."""
@@ -310,8 +329,9 @@ class TargetRun:
 
     async def _after_abort(self, step: PlannedStep) -> str:
         """Leave, roll back or keep waiting; returns the choice. The step's own end is an event already."""
-        if not any(change.kind in ("file", "command", "restart") for change in self.made) or self.proven:
+        if not front_door.touched(self) or self.proven:
             self._say_aborted(step)
+            await front_door.bring_back(self)
             return "leave"
         await self.host_lock.release()  # nobody else waits for a person
         choice: str = self.stop.choice
@@ -348,11 +368,13 @@ class TargetRun:
 
     async def _after_failure(self, step: PlannedStep, error: ConsoleError) -> None:
         self.message = error.message
-        nothing_made = not self.made
+        nothing_made = all(isinstance(change, BalancerChange) for change in self.made)
         # Over somebody else's start nothing is put back; on a host that lets us in no more nothing can be. Where sudo
         # refuses one command, the file may still be put back.
         lost = isinstance(error, ConnectError | ConnectionLostError) and not isinstance(error, SudoError)
         not_ours = lost or isinstance(error, RestartedByOthersError | LockHeldError)
+        if (self.proven or not front_door.touched(self)) and not not_ours:
+            await front_door.bring_back(self)
         if nothing_made or self.proven or step.on_failure != "rollback":
             return
         if lost:

@@ -17,7 +17,7 @@ from console.errors import (
     StepFailedError,
     SudoError,
 )
-from console.runner import describe
+from console.runner import describe, front_door
 from console.runner.carry import carry, reach
 from console.runs.listing import PENDING
 from console.schema.change import Change, CommandChange, FileChange, ReloadChange, RestartChange
@@ -105,6 +105,7 @@ async def _put_back(run: TargetRun, left: list[str], remedy: str) -> None:
         await _read_again(run)
     restarts = [change for change in made if isinstance(change, RestartChange)]
     if not restarts:
+        left += await _put_in(run)
         return
     if remedy:
         raise StepFailedError(
@@ -120,6 +121,7 @@ async def _put_back(run: TargetRun, left: list[str], remedy: str) -> None:
     await _look(run, "service.wait_ready", "wait until the old setting serves", {}, expected)
     fields = {"probe": "short", "require": "start"}
     await _look(run, "service.verify", "prove that the old setting serves", fields, expected)
+    left += await _put_in(run)
 
 
 async def _read_again(run: TargetRun) -> None:
@@ -136,6 +138,20 @@ async def _undo_command(run: TargetRun, change: CommandChange) -> list[str]:
         await _undo(run, change)
     except (StepFailedError, RefusedError, SudoError) as error:
         return [f"what {one_line(change.command, 80)!r} did ({error.message})"]
+    return []
+
+
+async def _put_in(run: TargetRun) -> list[str]:
+    """Into its balancer again, last of all: nobody is sent to a service that was not shown to serve."""
+    out = front_door.still_out(run)
+    if out is None:
+        return []
+    try:
+        await _undo(run, out)
+    except (StepFailedError, RefusedError, SudoError) as error:
+        return [f"{front_door.told(out)} ({error.message})"]
+    run.moved.clear()
+    await run.context.doors.back(out)
     return []
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from console.schema.cells import Cell
-from console.schema.change import Change, FileChange
+from console.schema.change import BalancerChange, Change, FileChange
 from console.schema.events import (
     CellMeasured,
     ChangeIntended,
@@ -30,6 +30,7 @@ from console.schema.events import (
     QuestionAsked,
     RecordCommitted,
     RecordSaved,
+    ServiceTroubled,
     StepFinished,
     StepProgress,
     StepStarted,
@@ -132,6 +133,7 @@ class TargetState:
     lock: LockChanged | None = None
     guard: GuardChanged | None = None
     verified: Verified | None = None
+    troubled: ServiceTroubled | None = None  # what came after the proof and takes it back
     undo_started: UndoStarted | None = None
     undo_finished: UndoFinished | None = None
     record: RecordSaved | None = None
@@ -175,9 +177,11 @@ class TargetState:
     @property
     def proven(self) -> bool:
         """Whether it was shown to serve after the last change."""
-        last = max((max(c.intended, c.made) for c in self.changes.values()), default=0)
+        # Who is sent requests changes nothing of what serves them.
+        changes = [c for c in self.changes.values() if not isinstance(c.change, BalancerChange)]
+        last = max((max(c.intended, c.made) for c in changes), default=0)
         if self.purpose == "rollback":
-            last = max([last, *(c.undone for c in self.changes.values())])
+            last = max([last, *(c.undone for c in changes)])
             if self.undo_finished is not None and self.undo_finished.proven:
                 return self.undo_finished.seq > last
         return self._proof() > last
@@ -252,9 +256,24 @@ class TargetState:
     def _made(self) -> list[ChangeState]:
         return [change for change in self.changes.values() if change.was_made]
 
+    @property
+    def left_out(self) -> BalancerChange | None:
+        """The change that took the target out of its balancer, while nothing has put it in again."""
+        out: BalancerChange | None = None
+        moves = [c for c in self.changes.values() if isinstance(c.change, BalancerChange)]
+        for move in sorted(moves, key=lambda c: max(c.intended, c.made, c.undone)):
+            assert isinstance(move.change, BalancerChange)
+            if move.change.way == "out" and move.how != NOT_MADE and move.state != "undone":
+                out = move.change
+            elif move.change.way == "in" and move.state == "made":
+                out = None
+        return out
+
     def _counts(self, change: ChangeState) -> bool:
         if not change.was_made:
             return False
+        if isinstance(change.change, BalancerChange):
+            return self.left_out is not None
         if change.change.kind == "reload":
             # A reload goes with the files it loads; by itself it is what changed.
             if any(isinstance(other.change, FileChange) and other.was_made for other in self.changes.values()):
@@ -267,7 +286,8 @@ class TargetState:
 
     def _proof(self) -> int:
         """The number of the event that proved the new state, 0 without one."""
-        return self.verified.seq if self.verified is not None else 0
+        proof = self.verified.seq if self.verified is not None else 0
+        return 0 if self.troubled is not None and self.troubled.seq > proof else proof
 
     def _seen_running(self, since: int) -> bool:
         """Whether the running process was seen with every value that this run wrote."""
@@ -334,6 +354,8 @@ class TargetState:
                 # While the old state is being put back, it is the old one that was proven.
                 if self.undo_started is None or self.purpose == "rollback":
                     self.verified = event
+            case ServiceTroubled():
+                self.troubled = event
             case UndoStarted():
                 self.undo_started, self.undo_finished = event, None
             case UndoFinished():

@@ -1,4 +1,4 @@
-"""The four kinds of change, as values that say everything needed to make, find and undo them.
+"""The kinds of change, as values that say everything needed to make, find and undo them.
 
 They are written to plan.json, to the event log and to the ledger on the host, so they hold no secret: a file change is
 the bytes it replaces and the digests around it, never the file.
@@ -69,4 +69,40 @@ class CommandChange(Frozen):
     summary: str = ""
 
 
-Change = Annotated[FileChange | ReloadChange | RestartChange | CommandChange, Field(discriminator="kind")]
+class BalancerChange(Frozen):
+    """Take a target out of its group's front door, or put it in: the one is the undo of the other.
+
+    `out` and `back` are commands or calls, and may be made twice; `runs` says where.
+    """
+
+    kind: Literal["balancer"] = "balancer"
+    id: str
+    step: str
+    way: Literal["out", "in"]
+    member: str
+    group: str
+    out: str
+    back: str
+    state: str = ""
+    runs: Literal["host", "console"] = "host"
+    sudo: bool = False
+    token_env: str = ""
+    timeout_s: float = 30.0
+    summary: str = ""
+
+    @property
+    def action(self) -> str:
+        """What is done for it."""
+        return self.out if self.way == "out" else self.back
+
+    @property
+    def by_hand(self) -> str:
+        """What a person does to put the target in, and where."""
+        return f"{self.back}   ({WHERE[self.runs]})"
+
+
+WHERE = {"host": "on the host", "console": "on the machine of the console"}
+
+Change = Annotated[
+    FileChange | ReloadChange | RestartChange | CommandChange | BalancerChange, Field(discriminator="kind")
+]

@@ -251,6 +251,13 @@ class Verified(Event):
     message: str = ""
 
 
+class ServiceTroubled(Event):
+    """What was proven does not hold any more."""
+
+    type: ClassVar[str] = "service.troubled"
+    message: str = ""
+
+
 class FindingMade(Event):
     type: ClassVar[str] = "finding.made"
     name: str
@@ -396,6 +403,7 @@ EVENT_TYPES: dict[str, type[Event]] = {
         UndoStarted,
         UndoFinished,
         Verified,
+        ServiceTroubled,
         FindingMade,
         CellMeasured,
         LevelMeasured,

@@ -130,11 +130,45 @@ class Host(Frozen):
         return value.rstrip("/")
 
 
+class Balancer(Frozen):
+    """How a member is taken out of its front door and put in again: a command for `sh -c`, or `METHOD URL [BODY]`.
+
+    Both may be made twice. References such as `{{ host.name }}` are of the member. `state`, where it is given, is a
+    command that ends with 0 for a member that is in and with 1 for one that is out.
+    """
+
+    out: str = Field(min_length=1)
+    back: str = Field(min_length=1, alias="in")
+    state: str = ""
+    runs: Literal["host", "console"] = "host"  # on the member's host, or where the console runs
+    sudo: bool = False  # of commands on the host
+    token_env: str | None = None  # a variable with the bearer token of calls from the console
+    timeout: Seconds = 30.0
+
+    @model_validator(mode="after")
+    def _fits(self) -> Balancer:
+        if self.token_env and self.runs == "host":
+            raise ValueError('token_env is for calls from the console: runs = "console"')
+        if call_of(self.state):
+            raise ValueError("state is a command, not a call")
+        return self
+
+
+def call_of(text: str) -> tuple[str, str, str] | None:
+    """Method, URL and body of an HTTP call such as `POST http://router:8080/drain name=gpu1`; None for a command."""
+    method, _, rest = text.strip().partition(" ")
+    url, _, body = rest.strip().partition(" ")
+    if method not in ("GET", "POST", "PUT", "PATCH", "DELETE") or not url.startswith(("http://", "https://")):
+        return None
+    return method, url, body.strip()
+
+
 class Group(Frozen):
     """Replicas of one model behind one front door."""
 
     members: tuple[str, ...]
     min_ready: int = Field(default=1, ge=0)
+    balancer: Balancer | None = None
 
 
 class Target(Frozen):

@@ -14,9 +14,10 @@ from console.engines.base import Engine
 from console.facts.watch import Watch
 from console.remote.session import Reader
 from console.schema.cells import Cell
-from console.schema.change import CommandChange, ReloadChange, RestartChange
+from console.schema.change import BalancerChange, CommandChange, ReloadChange, RestartChange
 from console.schema.events import Event
 from console.schema.facts import Facts
+from console.schema.group import GroupSeen
 from console.schema.hosts import Target
 from console.schema.outcome import StepOutcome
 from console.schema.plan import OnAbort, Plan, PlannedStep
@@ -42,6 +43,8 @@ class Look:
     reload_due: bool = False
     restart_due: bool = False
     on_warning: Callable[[str], None] = lambda _text: None
+    groups: tuple[GroupSeen, ...] = ()  # that the target is a member of
+    filled: Callable[[str], str] = lambda text: text  # a text of the inventory with its references replaced
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,7 @@ class Skip:
     reason: str
 
 
-Proposal = Edit | ReloadChange | RestartChange | CommandChange | Skip
+Proposal = Edit | ReloadChange | RestartChange | CommandChange | BalancerChange | Skip
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,7 @@ class StepIO:
     invocation: str = ""  # the start that a wait followed
     extended_s: Callable[[], float] = lambda: 0.0
     regained: Callable[[], Awaitable[None]] | None = None  # called when a lost connection is back
+    ask: Callable[[str, tuple[str, ...], str], Awaitable[str]] | None = None  # text, answers, the one of silence
     later: Callable[[Coroutine[Any, Any, Any]], None] = lambda work: work.close()  # still to be done after a stop
     cells: list[Cell] = field(default_factory=list)  # measured so far in this run
     results_path: Path | None = None  # the results repository, where there is one

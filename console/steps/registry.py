@@ -14,6 +14,7 @@ _NAMES = (
     "unit.backup",
     "unit.set",
     "systemd.daemon_reload",
+    "lb.out",
     "service.drain",
     "service.restart",
     "service.wait_ready",
@@ -23,6 +24,8 @@ _NAMES = (
     "diagnose.decode",
     "measure.sweep",
     "measure.load",
+    "lb.in",
+    "service.observe",
 )
 
 

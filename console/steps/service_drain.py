@@ -15,9 +15,9 @@ POLL_S = 1.0
 
 
 class ServiceDrain(Step):
-    """Wait for running and queued requests to end, for at most `deadline`; then go on, or stop the run.
+    """Wait for running and queued requests to end, for at most `deadline`; then go on, stop the run, or ask a person.
 
-    Nothing is taken out of a balancer by it: while clients send more, a live service never drains.
+    Nothing is taken out of a balancer by it, that is `lb.out`: while clients send more, a live service never drains.
     """
 
     uses: ClassVar[str] = "service.drain"
@@ -26,7 +26,7 @@ class ServiceDrain(Step):
     summary: ClassVar[str] = "wait until running requests have ended"
 
     deadline: Seconds = 120.0
-    then: Literal["proceed", "stop"] = "proceed"
+    then: Literal["proceed", "stop", "ask"] = "proceed"
 
     def title(self, target: Target) -> str:
         return f"wait up to {self.deadline:g} s for running requests, then {self.then}"
@@ -42,13 +42,22 @@ class ServiceDrain(Step):
                 return StepResult("ok", f"no request runs, after {waited_s:.0f} s")
             if waited_s >= self.deadline:
                 said = f"{left} requests still run after {waited_s:.0f} s"
-                return StepResult("ok" if self.then == "proceed" else "refused", said)
+                return await self.decided(io, said)
             io.emit(
                 StepProgress(
                     target=io.plan.target.name, step=io.step.id, phase="draining", message=f"{left} requests run"
                 )
             )
             await io.clock.sleep(min(POLL_S, self.deadline - waited_s))
+
+    async def decided(self, io: StepIO, said: str) -> StepResult:
+        """What follows while requests still run; where nobody answers, nobody's request is cut off."""
+        then = self.then
+        if then == "ask":
+            answer = await io.ask(f"{said}. Restart all the same?", ("proceed", "stop"), "stop") if io.ask else "stop"
+            then = "proceed" if answer == "proceed" else "stop"
+            said = f"{said}; the answer was {answer}"
+        return StepResult("ok" if then == "proceed" else "refused", said)
 
 
 async def requests(io: StepIO) -> int | None:

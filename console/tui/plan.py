@@ -14,6 +14,7 @@ from textual.widgets import Static
 
 from console.clock import SystemClock, stamp
 from console.errors import ConsoleError, InternalError, PendingChangesError
+from console.planning.groups import Groups
 from console.planning.preview import Preview
 from console.planning.saved import save_plan
 from console.schema.hosts import Target
@@ -135,14 +136,18 @@ class PlanScreen(FrameScreen):
     # -- planning ---------------------------------------------------------------------------------------------------
 
     async def _plan(self) -> None:
-        found = await asyncio.gather(*(self._preview(target) for target in self.targets))
+        names = {target.name for target in self.targets}
+        groups = Groups(self.session.inventory, names, self.session.looks.glance)
+        found = await asyncio.gather(*(self._preview(target, groups) for target in self.targets))
         self.previews = tuple(found)
         self._show()
 
-    async def _preview(self, target: Target) -> Preview:
+    async def _preview(self, target: Target, groups: Groups) -> Preview:
         looks = self.session.looks
         try:
-            return await looks.preview(self.runbook, target, self.values, accept_pending=self.accept_pending)
+            return await looks.preview(
+                self.runbook, target, self.values, accept_pending=self.accept_pending, groups=groups
+            )
         except asyncio.CancelledError:
             raise
         except Exception as error:  # noqa: BLE001 - said on the screen; the app goes on

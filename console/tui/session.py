@@ -17,6 +17,7 @@ from console.views.plain import to_ascii
 
 if TYPE_CHECKING:
     from console.facts.watch import Watch
+    from console.planning.groups import Groups
     from console.planning.preview import Preview
     from console.runs.listing import RunSummary
     from console.schema.facts import Facts
@@ -37,7 +38,13 @@ class Looks(Protocol):
     async def journal(self, target: Target, cursor: str = "") -> Watch: ...
 
     async def preview(
-        self, runbook: Runbook, target: Target, variables: Mapping[str, Value], *, accept_pending: bool = False
+        self,
+        runbook: Runbook,
+        target: Target,
+        variables: Mapping[str, Value],
+        *,
+        accept_pending: bool = False,
+        groups: Groups | None = None,
     ) -> Preview: ...
 
 

@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 
 from console.runs.state import RunState
 from console.runs.target_state import NOT_MADE, StepState, TargetState
-from console.schema.change import CommandChange, FileChange
+from console.schema.change import BalancerChange, CommandChange, FileChange
 from console.schema.events import (
     AbortRequested,
     ChangeUndone,
@@ -266,6 +266,8 @@ def undone_text(event: ChangeUndone) -> str:
         return f"{PurePosixPath(what.path).name} is as it was: {what.summary} is undone"
     if isinstance(what, CommandChange):
         return f"undone: {what.summary or what.command}"
+    if isinstance(what, BalancerChange):
+        return f"{what.member} is in the balancer of {what.group} again"
     return f"once more, for the old state: {what.summary}"
 
 

@@ -39,6 +39,8 @@ def standing(target: TargetState) -> str:
         said.append("restarted and proven" if target.proven else "restarted, not proven")
     elif files:
         said.append("not restarted: takes effect at the next restart")
+    if target.left_out is not None:
+        said.append("still out of its balancer")
     if target.undoing:
         said.append("the old state is being put back")
     return ", ".join(said) or "only read again"

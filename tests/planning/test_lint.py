@@ -70,4 +70,4 @@ def test_step_ids_are_unique() -> None:
     runbook = lint.load(Path(__file__).parents[2] / "runbooks" / "extend_context.toml")
     ids = runbook.step_ids()
     assert len(ids) == len(set(ids))
-    assert ids[3:6] == ["set", "set-2", "set-3"]
+    assert ids[5:8] == ["set", "set-2", "set-3"]

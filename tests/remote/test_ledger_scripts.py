@@ -39,7 +39,9 @@ def unit(sshd: Sshd) -> Path:
     return path
 
 
-async def write(remote: Remote, sshd: Sshd, unit: Path, run: str = "01RUN", state: str = "open") -> Output:
+async def write(
+    remote: Remote, sshd: Sshd, unit: Path, run: str = "01RUN", state: str = "open", balancer: str = ""
+) -> Output:
     document = {"schema": 1, "run": run, "unit": UNIT, "state": state, "operator": "kim", "reason": "more room"}
     table = f"{unit}\t{digest(BEFORE)}\t{digest(AFTER)}\tbackup-1\n"
     return await remote.act(
@@ -49,6 +51,7 @@ async def write(remote: Remote, sshd: Sshd, unit: Path, run: str = "01RUN", stat
         run,
         b64(json.dumps(document, indent=1)),
         b64(table),
+        balancer,
         str(unit),
         "backup-1",
     )
@@ -179,3 +182,38 @@ async def test_undo_touches_nothing_when_somebody_edited(remote: Remote, sshd: S
     assert "nothing was touched" in done.stderr
     assert unit.read_text() == before
     assert not (sshd.folder / "systemctl.log").exists()
+
+
+BALANCER = {"kind": "command", "command": 'echo "$0 in" >>$LAB/said', "hand": "lbctl ready   (on the host)"}
+
+
+def balancer(**more: str) -> str:
+    return b64("".join(f"{name}={b64(value)}\n" for name, value in (BALANCER | more).items()))
+
+
+async def test_a_person_puts_it_into_its_balancer(remote: Remote, sshd: Sshd, unit: Path) -> None:
+    await write(remote, sshd, unit, balancer=balancer())
+    assert (sshd.state / UNIT / "01RUN" / "balancer.args").stat().st_mode & 0o777 == 0o600
+    done = undo(sshd, "--balancer-in")
+    assert (done.returncode, done.stdout) == (0, "put into its balancer\n"), done.stderr
+    assert (sshd.folder / "said").read_text() == "sh in\n"
+    assert unit.read_text() == BEFORE
+
+
+async def test_undo_says_how(remote: Remote, sshd: Sshd, unit: Path) -> None:
+    await write(remote, sshd, unit, balancer=balancer())
+    unit.write_text(AFTER)
+    assert undo(sshd).stdout.splitlines()[-1].endswith("/01RUN/undo.sh --balancer-in")
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [("", "took nothing out"), (balancer(kind="elsewhere"), "not from here: lbctl ready   (on the host)")],
+)
+async def test_what_cannot_be_done_from_the_host_is_said(
+    remote: Remote, sshd: Sshd, unit: Path, args: str, said: str
+) -> None:
+    await write(remote, sshd, unit, balancer=args)
+    done = undo(sshd, "--balancer-in")
+    assert done.returncode == 1
+    assert said in done.stderr

@@ -213,6 +213,7 @@ async def test_an_ordinary_user_with_sudo_sees_and_does_the_same(host: Host, tmp
         "01RUN",
         base64.b64encode(b'{"state": "open"}').decode(),
         table,
+        "",
         UNIT_PATH,
         "backup-1",
         lock="01RUN",
@@ -267,7 +268,9 @@ async def test_an_undo_by_hand_on_the_host(host: Host, remote: Remote) -> None:
     digests = [hashlib.sha256(text.encode()).hexdigest() for text in (before, after)]
     table = base64.b64encode(f"{UNIT_PATH}\t{digests[0]}\t{digests[1]}\tbackup-1\n".encode()).decode()
     document = base64.b64encode(b'{"state": "open"}').decode()
-    done = await remote.act("act_ledger.sh", "/var/lib/console", UNIT, "01RUN", document, table, UNIT_PATH, "backup-1")
+    done = await remote.act(
+        "act_ledger.sh", "/var/lib/console", UNIT, "01RUN", document, table, "", UNIT_PATH, "backup-1"
+    )
     assert done.exit_status == 0, done.complaint
     host.write_unit(UNIT, after)
     host.run("systemctl", "restart", UNIT)

@@ -20,7 +20,7 @@ ACTS = [name for name in SCRIPTS if name.startswith("act_")]
 # Commands and options that change a host; none may stand in what only looks.
 # `journalctl --sync` writes out what was said already.
 CHANGING = re.compile(
-    r"(?<!journalctl --)\b(?:rm|mv|cp|dd|tee|touch|mkdir|rmdir|ln|chmod|chown|install|mktemp|truncate|sync|kill|"
+    r"(?<!journalctl --)\b(?:rm|mv|cp|dd|tee|touch|mkdir|rmdir|ln|chmod|chown|install|mktemp|truncate|sync|kill|curl|"
     r"pkill|logger|restorecon|setfacl|setfattr|daemon-reload|reset-failed|restart|stop|start|enable|disable|mask|edit|"
     r"set-property|systemd-run|reboot|nsenter|mount|umount)\b(?!\w*[(=])"
 )

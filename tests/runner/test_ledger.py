@@ -148,7 +148,7 @@ async def test_it_is_written_with_every_file_and_its_backup(run: RunContext) -> 
         f"{FRAGMENT}\t{sha256(UNIT.encode())}\t{sha256(AFTER.encode())}\tbackup-1",
         f"{DROPIN}\t{'c' * 64}\t{'d' * 64}\tbackup-2",
     ]
-    assert args[5:] == (FRAGMENT, "backup-1", DROPIN, "backup-2")
+    assert args[5:] == ("", FRAGMENT, "backup-1", DROPIN, "backup-2")
 
 
 async def test_the_target_of_a_link_is_what_is_kept(run: RunContext) -> None:
@@ -156,7 +156,7 @@ async def test_the_target_of_a_link_is_what_is_kept(run: RunContext) -> None:
     await ledger(run, made(file_change(real_path="/srv/units/chat.service")), remote).write()
     args = remote.told[0][1]
     assert decoded(args[4]).startswith("/srv/units/chat.service\t")
-    assert args[5:] == ("/srv/units/chat.service", "backup-1")
+    assert args[5:] == ("", "/srv/units/chat.service", "backup-1")
 
 
 async def test_an_entry_that_cannot_be_written_stops_everything(run: RunContext) -> None:

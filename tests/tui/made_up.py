@@ -16,6 +16,7 @@ from console.errors import ConsoleError
 from console.facts.journal import JournalLine
 from console.facts.watch import Watch
 from console.planning import lint, policy
+from console.planning.groups import Groups
 from console.planning.plan import make_plan
 from console.planning.preview import Preview
 from console.planning.shelf import runbook_path
@@ -114,7 +115,13 @@ class FakeLooks:
         return Watch(unit, "1" * 32, "b" * 32, f"c{len(self.asked)}", "unit", journal=said)
 
     async def preview(
-        self, runbook: Runbook, target: Target, variables: Mapping[str, Value], *, accept_pending: bool = False
+        self,
+        runbook: Runbook,
+        target: Target,
+        variables: Mapping[str, Value],
+        *,
+        accept_pending: bool = False,
+        groups: Groups | None = None,
     ) -> Preview:
         self.accepted.append(accept_pending)
         read, plan = None, None

@@ -1,9 +1,9 @@
 # shellcheck shell=sh disable=SC2034,SC2154
 # embeds: undo.sh
-# act_ledger.sh STATE_FOLDER UNIT RUN DOCUMENT_BASE64 TABLE_BASE64 [SOURCE BACKUP]...
+# act_ledger.sh STATE_FOLDER UNIT RUN DOCUMENT_BASE64 TABLE_BASE64 BALANCER_BASE64 [SOURCE BACKUP]...
 # Writes an entry of the ledger: backups first, change.json last, so that an entry with one is whole.
-state_folder=$1 unit=$2 run=$3 document=$4 table=$5
-shift 5
+state_folder=$1 unit=$2 run=$3 document=$4 table=$5 balancer=$6
+shift 6
 folder=$state_folder/$unit
 entry=$folder/$run
 
@@ -18,6 +18,10 @@ while [ $# -gt 1 ]; do
   shift 2
 done
 put "$entry/files.tsv" "$table" || exit
+if [ -n "$balancer" ]; then
+  put "$entry/balancer.args" "$balancer" || exit
+  root chmod 0600 -- "$entry/balancer.args" || exit
+fi
 printf %s "$console_embedded" | root tee -- "$entry/undo.sh" >/dev/null || exit
 put "$entry/.change.json.new" "$document" || exit
 root chmod 0600 -- "$entry/files.tsv" "$entry/.change.json.new" || exit

@@ -45,6 +45,33 @@ over() {
   exit 0
 }
 
+# Into its balancer again, where the run took it out: last of all, and only when it serves.
+bring_in() {
+  grep -q '^ "balancer": "out",$' "$here/change.json" || return 0
+  waited=0
+  while ! serving; do
+    if [ "$waited" -ge "${allowed:-0}" ]; then
+      say 'it does not serve yet, and is still out of its balancer'
+      return 0
+    fi
+    sleep 2
+    waited=$((waited + 2))
+    shown=$(systemctl show --no-pager --property=ControlGroup -- "$unit") || shown=
+  done
+  if brought=$(sh "$here/undo.sh" --balancer-in 2>&1); then
+    replace 's/^ "balancer": "out",$/ "balancer": "in",/'
+    say 'it serves, and is in its balancer again'
+  else
+    say "still out of its balancer: $(printf '%s' "$brought" | tr '\n' ';')"
+  fi
+}
+
+# EXPRESSION: edits change.json, whole or not at all.
+replace() {
+  sed "$1" "$here/change.json" >"$here/.change.json.new" &&
+    sync -- "$here/.change.json.new" && mv -f -T -- "$here/.change.json.new" "$here/change.json"
+}
+
 digest_of() {
   digest_text=$(sha256sum <"$1") || return 1
   printf '%s\n' "${digest_text%% *}"
@@ -96,11 +123,13 @@ while IFS='	' read -r path before after _; do
     *) over "stood down: $path was edited since by somebody else; nothing was touched" ;;
   esac
 done <"$here/files.tsv"
+shown=$(systemctl show --no-pager --property=ActiveState,SubState,NRestarts,ExecMainStartTimestampMonotonic,ControlGroup,Job -- "$unit") || again
 if [ "$after_count" = 0 ]; then
+  exec 9<&-
+  bring_in
   over 'stood down: nothing of the run is on disk'
 fi
 
-shown=$(systemctl show --no-pager --property=ActiveState,SubState,NRestarts,ExecMainStartTimestampMonotonic,ControlGroup,Job -- "$unit") || again
 uptime=$(cut -d . -f 1 /proc/uptime)
 if [ "$judge" != unconfirmed ] && serving; then
   over 'stood down: the service is serving'
@@ -122,9 +151,11 @@ case $(property ActiveState) in
 esac
 
 say "puts back what run $run left: its console is silent and the service is not serving ($(property ActiveState)/$(property SubState), restarted $(property NRestarts) times)"
-sed 's/^ "state": "[a-z-]*",$/ "state": "guard",/' "$here/change.json" >"$here/.change.json.new" &&
-  sync -- "$here/.change.json.new" && mv -f -T -- "$here/.change.json.new" "$here/change.json"
+replace 's/^ "state": "[a-z-]*",$/ "state": "guard",/'
 if said=$(sh "$here/undo.sh" 2>&1); then
+  # Nobody else need wait for the load: what is left touches neither file nor unit.
+  exec 9<&-
+  bring_in
   over "put back, and restarted: $(printf '%s' "$said" | tr '\n' ';')"
 fi
 over "NOT put back: $(printf '%s' "$said" | tr '\n' ';')"

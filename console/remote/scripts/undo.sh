@@ -3,12 +3,37 @@
 # Lies beside files.tsv (path, digest before, digest after, backup) and the backups. Run it as root:
 #   sh undo.sh                 put back, reload, restart
 #   sh undo.sh --no-restart    put back and reload; the running process stays as it is
+#   sh undo.sh --balancer-in   only put it into its balancer again, where the run took it out
 # A file that is neither as it was nor as the run left it was edited by somebody else: then nothing is touched.
 set -eu
 umask 077
 here=$(cd -- "$(dirname -- "$0")" && pwd)
 unit=$(basename -- "$(dirname -- "$here")")
 tab=$(printf '\t')
+
+argument() {
+  sed -n "s/^$1=//p" "$here/balancer.args" | base64 -d
+}
+
+if [ "${1:-}" = --balancer-in ]; then
+  if [ ! -s "$here/balancer.args" ]; then
+    echo 'this run took nothing out of a balancer' >&2
+    exit 1
+  fi
+  case $(argument kind) in
+    command) sh -c "$(argument command)" ;;
+    call)
+      body=$(argument body)
+      curl -s -S -f -o /dev/null -X "$(argument method)" ${body:+--data-binary "$body"} --max-time 60 -- "$(argument url)"
+      ;;
+    *)
+      echo "not from here: $(argument hand)" >&2
+      exit 1
+      ;;
+  esac
+  echo 'put into its balancer'
+  exit 0
+fi
 
 digest_of() {
   digest_text=$(sha256sum <"$1")
@@ -48,4 +73,7 @@ if [ "${1:-}" != --no-restart ]; then
   systemctl reset-failed -- "$unit" 2>/dev/null || true
   systemctl restart --no-block -- "$unit"
   echo "restart of $unit is queued: systemctl status $unit"
+fi
+if [ -s "$here/balancer.args" ]; then
+  echo "it may be out of its balancer; when it serves: sh $here/undo.sh --balancer-in"
 fi
