@@ -141,6 +141,8 @@ async def regained(run: TargetRun) -> None:
     if not run.lock.held:
         run.let_go = True
         await run.lock.retake()
+    if run.guard_fired:
+        run.let_go = False  # the files are the old ones again, and the start is the guard's
     if run.let_go:
         wrong = not_as_left(
             run, await collect(run.lock.remote, run.engine, patience_s=AGAIN_PATIENCE_S, ask_engine=False)

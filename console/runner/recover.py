@@ -1,6 +1,7 @@
 """Closing a run whose process is gone: look at the host, say what is so, keep the record, commit it once.
 
-It changes nothing on any host: to go on there is `resume`, to undo there is `rollback`.
+It changes nothing of a service or its files: to go on there is `resume`, to undo there is `rollback`. Of a host it only
+writes the ledger, and only that a guard's way back is proven.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from console.remote.session import Reader, connect_reader
 from console.results.repository import Repository
 from console.runner import advice, front_door, guard_fired
 from console.runner.keep import keep
+from console.runner.ledger import settle
 from console.runs.directory import RunDirectory
 from console.runs.log import EventLog, read_events
 from console.runs.state import RunState, fold
@@ -132,6 +134,8 @@ async def _settle(
         root = state.started.root if state.started and state.started.root else state.run
         if watched and (note := await guard_fired.told(root, plan, reader, target.changes, log.append)):
             notes.append(note)
+            if target.undo_finished is not None and target.undo_finished.proven:
+                await _close_entry(reader, state, root)
             return
         for change in target.changes.values() if target.undoing else unsettled:
             await _settle_change(log, reader, plan.target.name, change, notes, undoing=target.undoing)
@@ -139,6 +143,17 @@ async def _settle(
         notes.append(f"{plan.target.name}: {error.message}")
     finally:
         await reader.aclose()
+
+
+async def _close_entry(reader: Reader, state: RunState, root: str) -> None:
+    """Say in the ledger that what the guard put back is proven, so that nobody need settle it. Raises LockHeldError."""
+    remote = reader.writer()
+    operator = state.started.operator if state.started else ""
+    hold = await remote.hold_lock(state.run, {"operator": operator, "reason": "recover closes the ledger entry"})
+    try:
+        await settle(remote, state.run, [root], "rolled-back")
+    finally:
+        await hold.release()
 
 
 async def _settle_change(

@@ -18,6 +18,7 @@ from console.errors import (
     LockHeldError,
     RefusedError,
     RestartedByOthersError,
+    StalePlanError,
     StepFailedError,
     SudoError,
     UnreachableError,
@@ -85,6 +86,7 @@ class TargetRun:
         self.restarted = False
         self.proven = False  # once: from then on nothing is rolled back
         self.let_go = False  # the lock was lost, and nobody looked since
+        self.guard_fired = False  # the host put it back meanwhile, and this run only proves that
         self.invocation_before = ""
         self.invocation = ""
         self.seen: Watch | None = None
@@ -373,6 +375,9 @@ class TargetRun:
         # refuses one command, the file may still be put back.
         lost = isinstance(error, ConnectError | ConnectionLostError) and not isinstance(error, SudoError)
         not_ours = lost or isinstance(error, RestartedByOthersError | LockHeldError)
+        came_in = isinstance(error, StalePlanError | RestartedByOthersError | LockHeldError)
+        if came_in and self.made and await undo.by_guard(self, error):
+            return
         if (self.proven or not front_door.touched(self)) and not not_ours:
             await front_door.bring_back(self)
         if nothing_made or self.proven or step.on_failure != "rollback":

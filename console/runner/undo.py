@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from console.changes import command, kinds
 from console.changes.base import Made
@@ -17,13 +17,15 @@ from console.errors import (
     StepFailedError,
     SudoError,
 )
+from console.remote.ledger import read_ledger
 from console.runner import describe, front_door
 from console.runner.carry import carry, reach
 from console.runs.listing import PENDING
-from console.schema.change import Change, CommandChange, FileChange, ReloadChange, RestartChange
+from console.schema.change import BalancerChange, Change, CommandChange, FileChange, ReloadChange, RestartChange
 from console.schema.events import (
     ChangeUndoing,
     ChangeUndone,
+    GuardChanged,
     StepFinished,
     StepProgress,
     StepStarted,
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
 
 # The second stop during a rollback ends it; the first one only says what is being restored.
 STOPS_TO_GIVE_UP = 2
+# How long a guard that is putting files back is waited for.
+GUARD_PATIENCE_S = 30.0
 
 
 async def put_back(run: TargetRun, reason: str, remedy: str = "") -> None:
@@ -69,6 +73,77 @@ async def put_back(run: TargetRun, reason: str, remedy: str = "") -> None:
         message = str(known_error(error))
     message = "; still there: ".join([message, *left])
     run.context.emit(UndoFinished(target=run.target.name, proven=proven, message=message))
+
+
+async def by_guard(run: TargetRun, error: ConsoleError) -> bool:
+    """Whether it was the guard on the host that came in meanwhile; then its way back is proven like one of ours.
+
+    Never raises: the end is an event.
+    """
+    if run.lock is None or run.guard is None or not run.guard.armed:
+        return False
+    root = run.guard.entry_run
+    try:
+        entry = await _put_back_by_guard(run, root)
+    except ConsoleError:
+        return False
+    if entry is None:
+        return False
+    run.stop.withdraw()
+    run.guard_fired = True
+    run.guard.stop_pushing()
+    target = run.target.name
+    said = "it put the files back and restarted the unit"
+    run.context.emit(GuardChanged(target=target, state="fired", run=root, message=said))
+    run.context.emit(UndoStarted(target=target, reason="the guard on the host put it back"))
+    proven, message = False, "the guard on the host put it back, and the old state serves"
+    try:
+        await reach(run)
+        left = await _left_by_guard(run, entry)
+        await _prove_old(run)
+        left += await _put_in(run)
+        proven = not left
+        message = "; still there: ".join([message, *left])
+    except Exception as problem:  # noqa: BLE001 - as in put_back
+        message = f"put back by the guard, not proven: {known_error(problem)}"
+    run.message = f"{error.message}: it was the guard on the host"
+    run.context.emit(UndoFinished(target=target, proven=proven, message=message))
+    return True
+
+
+async def _put_back_by_guard(run: TargetRun, root: str) -> dict[str, Any] | None:
+    """The ledger's entry where it says so. A guard that is at work holds the lock: it is waited for."""
+    assert run.lock is not None
+    deadline = run.context.clock.monotonic() + GUARD_PATIENCE_S
+    while True:
+        entries = {str(document.get("run")): document for document in await read_ledger(run.lock.remote)}
+        entry = entries.get(root, {})
+        held = (await run.lock.remote.look("look_lock.sh", run.lock.remote.lock_file)).text("lock")
+        at_work = held.startswith("held=yes") and f"guard of {root}" in held
+        if entry.get("state") == "guard" and not at_work:
+            return entry
+        if not at_work or run.context.clock.monotonic() >= deadline:
+            return None
+        await run.context.clock.sleep(0.5)
+
+
+async def _left_by_guard(run: TargetRun, entry: dict[str, Any]) -> list[str]:
+    """Say of each change whether it is back, and return what is not."""
+    assert run.lock is not None
+    left = []
+    for change in run.made:
+        say: dict[str, Any] = {"target": run.target.name, "change": change, "step": change.step, "kind": change.kind}
+        if isinstance(change, CommandChange):
+            left.append(f"what {one_line(change.command, 80)!r} did: a guard runs no commands")
+        elif isinstance(change, BalancerChange):
+            if entry.get("balancer") == "in":
+                run.moved.clear()
+                run.context.emit(ChangeUndone(how="guard", **say))
+        elif isinstance(change, FileChange) and await kinds.look(change, run.lock.remote) != "before":
+            left.append(f"{change.path} is not as it was before the run")
+        else:
+            run.context.emit(ChangeUndone(how="guard", **say))
+    return left
 
 
 async def _tell_ledger(run: TargetRun) -> None:
@@ -113,15 +188,20 @@ async def _put_back(run: TargetRun, left: list[str], remedy: str) -> None:
             where=run.target.name,
             hint=f"{remedy}; then console resume {run.context.run}",
         )
-    run.invocation = ""
     made_again = await _undo(run, restarts[-1])
     run.invocation_before = str(made_again.before.get("invocation", ""))
+    await _prove_old(run)
+    left += await _put_in(run)
+
+
+async def _prove_old(run: TargetRun) -> None:
+    """Wait until the old setting serves, and prove it. Raises what a wait and a proof raise."""
+    run.invocation = ""
     before = {change.setting: change.before for change in run.plan.settings} if run.plan else {}
     expected = {name: value for name, value in before.items() if value is not None}
     await _look(run, "service.wait_ready", "wait until the old setting serves", {}, expected)
     fields = {"probe": "short", "require": "start"}
     await _look(run, "service.verify", "prove that the old setting serves", fields, expected)
-    left += await _put_in(run)
 
 
 async def _read_again(run: TargetRun) -> None:

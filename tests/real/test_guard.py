@@ -26,6 +26,9 @@ unattended = "proceed"
 guard = "{guard}"
 
 [[step]]
+uses = "lb.out"
+
+[[step]]
 uses = "unit.set"
 setting = "context_length"
 to = 200000
@@ -43,12 +46,23 @@ hard_timeout = "15s"
 
 [[step]]
 uses = "service.verify"
+
+[[step]]
+uses = "lb.in"
+"""
+BALANCER = """
+[groups.k26]
+members = ["gpu1/k26"]
+min_ready = 0
+[groups.k26.balancer]
+out = "touch /run/out-of-it"
+in = "rm /run/out-of-it"
 """
 PATIENCE_S = 90.0
 
 
-def restarted(desk: Desk, guard: str = "10s") -> Going:
-    going = desk.start("run", desk.runbook(GUARDED.format(guard=guard)))
+def restarted(desk: Desk, guard: str = "10s", allowed: str = "15s") -> Going:
+    going = desk.start("run", desk.runbook(GUARDED.format(guard=guard).replace("15s", allowed)))
     going.wait_for(lambda event: event["type"] == "change.made" and event["kind"] == "restart")
     return going
 
@@ -66,11 +80,14 @@ def timers(host: Host) -> list[str]:
 def test_crash_loop_is_put_back_and_the_next_command_says_so(host: Host, make_desk: MakeDesk) -> None:
     desk, other = make_desk([host]), make_desk([host])
     before = host.read_bytes(UNIT_FILE)
+    with desk.inventory.open("a") as inventory:
+        inventory.write(BALANCER.replace("gpu1", host.name))
     set_fault(host, "crash-loop", above_context=32768)
     going = restarted(desk)
     going.stop(signal.SIGKILL)
     killed = going.end()
     assert timers(host)
+    assert host.exists("/run/out-of-it")
     armed = other.console("plan", EXTEND_CONTEXT)
     assert armed.code == 6, armed.err
     assert f"the guard of run {killed.run_id} is armed" in armed.err
@@ -80,6 +97,7 @@ def test_crash_loop_is_put_back_and_the_next_command_says_so(host: Host, make_de
     assert host.read_bytes(UNIT_FILE) == before
     assert remains.wait_until(lambda: timers(host) == [], 10.0, every_s=0.5), timers(host)
     assert everywhere(host) == ("32768",) * 4
+    assert not host.exists("/run/out-of-it"), host.read(f"{LEDGER}/{UNIT}/{killed.run_id}/guard.log")
     facts = other.console("facts")
     assert f"OPEN (put back by the guard) {killed.run_id}" in " ".join(facts.out.split())
     told = desk.console("recover")
@@ -88,9 +106,25 @@ def test_crash_loop_is_put_back_and_the_next_command_says_so(host: Host, make_de
     assert "the guard on the host put it back, and the old state serves" in told.err
     assert desk.open_runs() == []
     assert desk.trailers()["Outcome"] == ["rolled-back"]
-    settled = other.console("rollback", f"{host.name}/k26", "--yes")
-    assert settled.code == 0, settled.err
     assert '"state": "rolled-back"' in host.read(f"{LEDGER}/{UNIT}/{killed.run_id}/change.json")
+
+
+def test_a_run_that_comes_back_after_it_fired_ends_rolled_back(host: Host, desk: Desk) -> None:
+    first = starts(host)
+    set_simulator(host, load_s=60.0)
+    set_fault(host, "crash-loop", above_context=32768)
+    going = restarted(desk, guard="8s", allowed="90s")
+    host.run("systemctl", "stop", "ssh.service")
+    host.kill_sessions()
+    assert comes_to_serve(host, 32768, PATIENCE_S)
+    host.run("systemctl", "start", "ssh.service")
+    done = going.end()
+    assert (done.code, done.outcome) == (4, "rolled-back"), done.err
+    assert [event["state"] for event in done.of("guard.changed")][:2] == ["armed", "fired"]
+    assert starts(host) == first + 2
+    assert '"state": "rolled-back"' in host.read(f"{LEDGER}/{UNIT}/{done.run_id}/change.json")
+    assert timers(host) == []
+    assert desk.open_runs() == []
 
 
 def test_engine_that_becomes_healthy_is_left_alone(host: Host, desk: Desk) -> None:

@@ -11,14 +11,31 @@ from console.errors import (
     NotReadyError,
     NotServedError,
     RefusedError,
+    RestartedByOthersError,
     StepFailedError,
     UnreachableError,
 )
 from console.remote.scripts import Output
-from console.schema.events import ChangeUndoing, ChangeUndone, StepFinished, UndoFinished, UndoStarted
+from console.runner import undo
+from console.runner.guard import Guard
+from console.schema.events import ChangeUndoing, ChangeUndone, GuardChanged, StepFinished, UndoFinished, UndoStarted
 from console.schema.outcome import Outcome
-from tests.fakes import FRAGMENT, UNIT, context
+from console.steps.base import StepIO
+from tests.fakes import FRAGMENT, UNIT, context, state
 from tests.runner.job import FILE, RELOAD, RESTART, Host, Looks, carried_out, command, job, raises
+
+
+class Armed(Guard):
+    """A guard that is armed already and is not pushed."""
+
+    def __init__(self, entry_run: str) -> None:
+        self.entry_run = entry_run
+        self.armed = True
+        self._pushing = None
+
+    async def disarm(self) -> None:
+        self.armed = False
+
 
 MAIN = (FILE, RELOAD, RESTART, "service.wait_ready", "service.verify")
 NOT_SERVED = NotServedError("the pool is too small")
@@ -140,3 +157,43 @@ async def test_a_refused_step_error_is_kept(tmp_path: Path, looks: Looks) -> Non
     looks.verify = [raises(StepFailedError("odd"))]
     run, _, _ = await carried_out(context(tmp_path), Host(), job(*MAIN, on_failure="stop"))
     assert run.message == "odd"
+
+
+async def test_what_the_guard_put_back_meanwhile_is_proven_and_not_put_back_twice(
+    tmp_path: Path, looks: Looks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host = Host()
+    run = context(tmp_path)
+
+    async def ledger(_reader: object) -> list[dict[str, str]]:
+        return [{"run": run.run, "state": "guard"}]
+
+    def gone(io: StepIO) -> None:
+        host.files[FRAGMENT] = UNIT.encode()
+        host.unit = state(invocation_id="9" * 32)
+        raise RestartedByOthersError("it was started by somebody else while the connection was lost")
+
+    monkeypatch.setattr(undo, "read_ledger", ledger)
+    looks.wait.append(gone)
+    looks.verify.clear()
+    arm = lambda target: setattr(target, "guard", Armed(run.run))  # noqa: E731
+    _, folded, told = await carried_out(run, host, job(*MAIN, guard_s=20.0), [arm])
+    assert host.scripts().count("act_restart.sh") == 1
+    assert folded.outcome("node7/chat") is Outcome.ROLLED_BACK
+    assert {event.how for event in told.of(ChangeUndone)} == {"guard"}
+    assert [event.state for event in told.of(GuardChanged)] == ["fired"]
+
+
+async def test_somebody_elses_start_is_not_the_guards(
+    tmp_path: Path, looks: Looks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def ledger(_reader: object) -> list[dict[str, str]]:
+        return [{"run": run.run, "state": "open"}]
+
+    host, run = Host(), context(tmp_path)
+    monkeypatch.setattr(undo, "read_ledger", ledger)
+    looks.wait.append(raises(RestartedByOthersError("started by somebody else")))
+    arm = lambda target: setattr(target, "guard", Armed(run.run))  # noqa: E731
+    _, folded, told = await carried_out(run, host, job(*MAIN, guard_s=20.0), [arm])
+    assert folded.outcome("node7/chat") is Outcome.APPLIED_UNVERIFIED
+    assert told.of(UndoStarted) == []
