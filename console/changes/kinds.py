@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from console.changes import balancer, command, file, reload, restart
+from console.changes import balancer, command, fabric, file, reload, restart
 from console.changes.base import Made, Seen
 from console.remote.session import Reader, Remote
 from console.remote.systemd import unit_state
-from console.schema.change import BalancerChange, Change, CommandChange, FileChange, ReloadChange
+from console.schema.change import BalancerChange, Change, CommandChange, FabricChange, FileChange, ReloadChange
 
 
 async def look(change: Change, reader: Reader) -> Seen:
@@ -28,6 +28,8 @@ async def make(change: Change, remote: Remote, run: str) -> Made:
         return await file.make(change, remote, run)
     if isinstance(change, ReloadChange):
         return await reload.make(change, remote, run)
+    if isinstance(change, FabricChange):
+        return await fabric.make(change, remote, run)
     if isinstance(change, CommandChange):
         return await command.make(change, remote, run)
     if isinstance(change, BalancerChange):
@@ -46,3 +48,10 @@ async def inverse(change: Change, reader: Reader) -> Change | None:
     if isinstance(change, ReloadChange):
         return change
     return restart.from_now(change, await unit_state(reader, change.unit))
+
+
+async def undo_command(change: CommandChange, remote: Remote, run: str) -> Made:
+    """What the author of a command gave as its way back. Raises StepFailedError where that is nothing."""
+    if isinstance(change, FabricChange):
+        return await fabric.undo(change, remote, run)
+    return await command.undo(change, remote, run)

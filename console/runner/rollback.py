@@ -11,7 +11,15 @@ from console.planning import policy
 from console.remote.session import Reader
 from console.runner import again
 from console.runner.again import Earlier, step
-from console.schema.change import BalancerChange, Change, CommandChange, FileChange, ReloadChange, RestartChange
+from console.schema.change import (
+    BalancerChange,
+    Change,
+    CommandChange,
+    FabricChange,
+    FileChange,
+    ReloadChange,
+    RestartChange,
+)
 from console.schema.facts import Facts
 from console.schema.plan import FileEdit, Plan, SettingChange
 from console.schema.splice import inverse
@@ -94,6 +102,9 @@ def _undone(change: Change, turned: Sequence[SettingChange]) -> Change:
         summary = "; ".join(setting.sentence for setting in turned if setting.path == change.path)
         return file_change.inverted(change).model_copy(update={"step": "restore", "summary": summary})
     assert isinstance(change, CommandChange)
+    if isinstance(change, FabricChange):
+        words = {"command": f"fab {change.undo}", "task": change.undo, "undo": change.task}
+        return change.model_copy(update={**words, "args": {}, "step": "restore", "summary": f"undo: {change.summary}"})
     return change.model_copy(
         update={"command": change.undo, "undo": change.command, "step": "restore", "summary": f"undo: {change.summary}"}
     )

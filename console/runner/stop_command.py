@@ -6,11 +6,11 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from console.changes import command
+from console.changes import command, fabric
 from console.changes.base import Made
 from console.errors import AbortedError, StepFailedError
 from console.runner.abort import shielded
-from console.schema.change import CommandChange
+from console.schema.change import CommandChange, FabricChange
 from console.untrusted import one_line
 
 if TYPE_CHECKING:
@@ -28,7 +28,10 @@ async def stoppable(run: TargetRun, change: CommandChange) -> Made:
         await asyncio.wait({making, stop}, return_when=asyncio.FIRST_COMPLETED)
         if making.done() or run.lock is None:
             return await making
-        said = await run.lock.remote.stop_command(*command.names(change, run.context.run))
+        if isinstance(change, FabricChange):
+            said = fabric.stop(change, run.context.run)
+        else:
+            said = await run.lock.remote.stop_command(*command.names(change, run.context.run))
         with suppress(StepFailedError):  # the exit status of what was stopped
             return await making  # it ended by itself just then
         what = f"stopped in the command {one_line(change.command, 80)!r}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from console.changes import command, kinds
+from console.changes import kinds
 from console.changes.base import Made
 from console.errors import (
     AbortedError,
@@ -241,7 +241,7 @@ async def _undo(run: TargetRun, change: Change) -> Made:
     run.sent.append(back or change)
     say = {"target": run.target.name, "change": change, "step": change.step, "kind": change.kind}
     run.context.emit(ChangeUndoing(before=describe.before(back or change), **say))
-    made = await (carry(run, change, command.undo) if back is None else carry(run, back))
+    made = await (carry(run, change, kinds.undo_command) if back is None else carry(run, back))
     run.context.emit(ChangeUndone(before=made.before, after=made.after, how="run", **say))
     return made
 

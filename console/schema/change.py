@@ -6,12 +6,15 @@ the bytes it replaces and the digests around it, never the file.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from console.schema.names import Frozen
 from console.schema.splice import Splice
+
+Value = str | int | float | bool
 
 
 class FileChange(Frozen):
@@ -69,6 +72,16 @@ class CommandChange(Frozen):
     summary: str = ""
 
 
+class FabricChange(CommandChange):
+    """A task of a fabfile: `command` shows it, `undo` is the task that puts back what it did."""
+
+    kind: Literal["fabric"] = "fabric"  # type: ignore[assignment]  # a command to all but who carries it out
+    file: str
+    sha256: str
+    task: str
+    args: Mapping[str, Value] = Field(default_factory=dict)
+
+
 class BalancerChange(Frozen):
     """Take a target out of its group's front door, or put it in: the one is the undo of the other.
 
@@ -104,5 +117,6 @@ class BalancerChange(Frozen):
 WHERE = {"host": "on the host", "console": "on the machine of the console"}
 
 Change = Annotated[
-    FileChange | ReloadChange | RestartChange | CommandChange | BalancerChange, Field(discriminator="kind")
+    FileChange | ReloadChange | RestartChange | CommandChange | FabricChange | BalancerChange,
+    Field(discriminator="kind"),
 ]

@@ -20,6 +20,7 @@ _NAMES = (
     "service.wait_ready",
     "service.verify",
     "host.command",
+    "fabric.task",
     "measure.decode",
     "diagnose.decode",
     "measure.sweep",
