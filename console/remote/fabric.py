@@ -130,7 +130,7 @@ def load(file: Path, sha256: str, said: Said) -> ModuleType:
 
 def named(module: ModuleType, task: str) -> Any:
     """The task of that name, as Fabric spells it: `-` for `_`; None where there is none."""
-    from invoke import Task
+    from invoke.tasks import Task
 
     for value in vars(module).values():
         if isinstance(value, Task) and task.replace("-", "_") in (value.name.replace("-", "_"), value.body.__name__):

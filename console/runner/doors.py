@@ -60,10 +60,10 @@ class Doors:
 
     async def ended(self, name: str, *, serves: bool) -> None:
         """The run of a target is over; one that is still out, or was not shown to serve, does not count any more."""
-        self.over.add(name)
         for group_name, group in self.groups.items():
             if name in group.members:
                 async with self.turns[group_name]:
+                    self.over.add(name)
                     if not serves:
                         self.out.add(name)
                     self.turns[group_name].notify_all()

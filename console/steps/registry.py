@@ -30,21 +30,21 @@ _NAMES = (
 )
 
 
+LOADED: dict[str, type[Step]] = {}
+
+
 class _Kinds(Mapping[str, type[Step]]):
     """A run loads the kinds its runbook names: the others would cost every command their statistics and tables."""
-
-    def __init__(self) -> None:
-        self._loaded: dict[str, type[Step]] = {}
 
     def __getitem__(self, uses: str) -> type[Step]:
         if uses not in _NAMES:
             raise KeyError(uses)
-        if uses not in self._loaded:
+        if uses not in LOADED:
             words = uses.replace(".", "_")
             module = importlib.import_module(f"console.steps.{words}")
             kind: type[Step] = getattr(module, words.title().replace("_", ""))
-            self._loaded[uses] = kind
-        return self._loaded[uses]
+            LOADED[uses] = kind
+        return LOADED[uses]
 
     def __iter__(self) -> Iterator[str]:
         return iter(_NAMES)

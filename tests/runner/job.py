@@ -19,7 +19,7 @@ from console.schema.events import Verified
 from console.schema.plan import Plan, PlannedStep
 from console.schema.splice import Splice
 from console.steps.base import Step, StepIO, StepResult
-from console.steps.registry import STEP_KINDS
+from console.steps.registry import LOADED
 from tests.fakes import (
     FRAGMENT,
     NEW,
@@ -130,8 +130,8 @@ class Looks:
                 io.emit(Verified(target=io.reader.target.name, invocation_id=io.invocation))
                 return StepResult("ok", "served")
 
-        monkeypatch.setitem(STEP_KINDS, "service.wait_ready", Wait)
-        monkeypatch.setitem(STEP_KINDS, "service.verify", Verify)
+        monkeypatch.setitem(LOADED, "service.wait_ready", Wait)
+        monkeypatch.setitem(LOADED, "service.verify", Verify)
 
 
 def raises(error: Exception) -> Callable[[StepIO], None]:

@@ -15,7 +15,7 @@ from console.runs.state import RunState
 from console.schema.events import ChangeMade, StepFinished
 from console.schema.outcome import Outcome
 from console.steps.base import Step, StepIO, StepResult
-from console.steps.registry import STEP_KINDS
+from console.steps.registry import LOADED
 from tests.fakes import Told, context, target_run
 from tests.runner.job import FILE, RELOAD, RESTART, Host, Looks, carried_out, job, raises, step
 
@@ -124,7 +124,7 @@ def measuring(monkeypatch: pytest.MonkeyPatch, result: StepResult | Exception) -
                 raise result
             return result
 
-    monkeypatch.setitem(STEP_KINDS, "measure.decode", Decode)
+    monkeypatch.setitem(LOADED, "measure.decode", Decode)
 
 
 async def test_a_server_too_busy_to_be_measured_does_not_make_the_change_less_proven(
