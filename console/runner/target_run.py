@@ -224,6 +224,7 @@ class TargetRun:
         return ("changed" if changed else "ok"), "; ".join(text for text in said if text)
 
     def _waits(self, step: PlannedStep, message: str) -> None:
+        self.context.together.ends(self.target.name)  # who waits for the others must not be waited for by them
         self.context.emit(StepProgress(target=self.target.name, step=step.id, phase="waiting", message=message))
 
     async def make(self, change: Change) -> Made:
