@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import mean
 
-from console.analysis.statistics.acceptance import split
+from console.analysis.statistics.acceptance import accept_from_drafts, split
 from console.facts.watch import Watch
 from console.measure.pairs import Pairs
 
@@ -65,7 +65,7 @@ def counted(pairs: Pairs) -> float | None:
     if not steps:
         return None
     if accepted is not None:
-        return 1 + accepted / steps
+        return accept_from_drafts(accepted, steps)
     return None if tokens is None else (tokens - answers) / steps
 
 

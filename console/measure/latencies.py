@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from console.analysis.statistics.quantiles import quantile
+from console.analysis.statistics.quantiles import least_for, quantile
 from console.schema.loads import Sent
 
 SHARES = (0.5, 0.95)
@@ -41,6 +41,7 @@ def figures_of(sent: Sequence[Sent]) -> tuple[dict[str, float], tuple[str, ...]]
             found = quantile(values, share)
             scale, unit = (1000, "ms") if word == "itl" else (1, "s")
             figures[f"{word}_p{share * 100:.0f}_{unit}"] = round(found.value * scale, 4)
-            said += [f"p{share * 100:.0f} is {flag}" for flag in found.flags if flag.startswith("max")]
+            few = f", {least_for(share)} are needed"
+            said += [f"p{share * 100:.0f} is {flag}{few}" for flag in found.flags if flag.startswith("max")]
         figures[f"{word}_n"] = float(len(values))
     return figures, tuple(dict.fromkeys(said))

@@ -54,7 +54,7 @@ async def test_one_stream_has_the_engines_own_pace() -> None:
     assert all(gap is not None and abs(gap / (0.020 / 3) - 1) < 0.02 for gap in gaps)
     finding = of_level("node7/chat", level, "prose")
     assert (finding.name, finding.unit, finding.n) == ("load_throughput", "tok/min/GPU", 8)
-    assert "p95 is max of 8" in finding.flags
+    assert "p95 is max of 8, 72 are needed" in finding.flags
 
 
 async def test_somebody_else_on_the_server_is_refused() -> None:
@@ -73,7 +73,7 @@ def test_times_count_from_when_a_request_should_have_been_sent() -> None:
     figures, said = figures_of([held_up])
     assert (figures["ttft_p50_s"], figures["e2e_p50_s"], figures["itl_p50_ms"]) == (2.5, 12.5, 100.0)
     assert (figures["ttft_n"], figures["e2e_n"]) == (1, 1)
-    assert said == ("p95 is max of 1",)
+    assert said == ("p95 is max of 1, 72 are needed",)
 
 
 class Late(LoadLevel):

@@ -7,7 +7,6 @@
     accept_length(tokens, steps, *, confidence=0.95) -> Estimate      a class of text, one pair of counts a prompt
     accept_from_drafts(accepted, drafts) -> float                     1 + accepted / drafts, from counters
     draft_positions(histograms) -> tuple[float, ...]                  how often each token of a draft was accepted
-    steps_needed(share, *, variation=0.4, confidence=0.95) -> int
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from dataclasses import dataclass, replace
 from statistics import mean, median
 
 from console.analysis.statistics.decode import two_point
-from console.analysis.statistics.distributions import normal_quantile, t_quantile
+from console.analysis.statistics.distributions import t_quantile
 from console.analysis.statistics.estimate import Estimate, numbers
 from console.analysis.statistics.replies import Reply
 from console.analysis.statistics.shift import shift
@@ -126,11 +125,6 @@ def accept_length(tokens: Sequence[int], steps: Sequence[int], *, confidence: fl
 def accept_from_drafts(accepted: float, drafts: float) -> float:
     """accept_length from counters over a window: the bonus token and the drafted ones accepted. nan without drafts."""
     return 1 + accepted / drafts if drafts > 0 else math.nan
-
-
-def steps_needed(share: float, *, variation: float = 0.4, confidence: float = 0.95, design_effect: float = 1.0) -> int:
-    """Steps until accept_length is known within ± `share`: 1,537 for 2 % at a variation of 0.4 between steps."""
-    return math.ceil((normal_quantile((1 + confidence) / 2) * variation / share) ** 2 * design_effect)
 
 
 def draft_positions(histograms: Sequence[Sequence[int]]) -> tuple[float, ...]:

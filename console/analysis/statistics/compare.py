@@ -9,7 +9,6 @@
         verdict: "changed" | "suggestive" | "no difference shown"
         ratio: B / A; 1.05 is 5 % more
     restart_spread(groups) -> Spread(within, between)             both as shares, from a ledger of restarts
-    repetitions(within, between, restart_cost_s, request_cost_s) -> int
 """
 
 from __future__ import annotations
@@ -145,13 +144,3 @@ def restart_spread(groups: Sequence[Sequence[float]]) -> Spread:
     size = len(values) / sum(1 / len(group) for group in values)
     between = variance([mean(group) for group in values]) - within**2 / size
     return Spread(within, math.sqrt(max(0.0, between)))
-
-
-def repetitions(within: float, between: float, restart_cost_s: float, request_cost_s: float) -> int:
-    """How many requests a restart deserves: beyond √(c_restart/c_request · within²/between²) a restart is worth more.
-
-    Source: Kalibera, Jones: Rigorous benchmarking in reasonable time, ISMM 2013. At least 1.
-    """
-    if between <= 0 or request_cost_s <= 0:
-        raise ValueError("repetitions: spread between restarts and cost of a request must be positive")
-    return max(1, math.ceil(math.sqrt(restart_cost_s / request_cost_s) * within / between))

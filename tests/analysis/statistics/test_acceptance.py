@@ -11,7 +11,6 @@ from console.analysis.statistics.acceptance import (
     accept_from_drafts,
     accept_length,
     split,
-    steps_needed,
 )
 from console.analysis.statistics.replies import Reply
 
@@ -76,7 +75,6 @@ def test_a_class_of_text_is_as_sure_as_its_prompts_not_its_tokens() -> None:
 SPREAD = [0.5 * z for z in (-1.96, -1.28, -0.84, -0.52, -0.25, 0.0, 0.25, 0.52, 0.84, 1.28, 1.96)]
 
 
-def test_counters_of_drafts_and_the_size_of_a_sample() -> None:
+def test_counters_of_drafts() -> None:
     assert accept_from_drafts(220, 100) == pytest.approx(3.2)
     assert accept_from_drafts(0, 0) != accept_from_drafts(0, 0)  # nan: no drafts, nothing known
-    assert steps_needed(0.02) == 1537

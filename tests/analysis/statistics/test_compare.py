@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from console.analysis.statistics.compare import compare, repetitions, restart_spread
+from console.analysis.statistics.compare import compare, restart_spread
 
 
 def measured(rng: random.Random, restarts: int, *, factor: float = 1.0, requests: int = 8) -> list[list[float]]:
@@ -70,7 +70,6 @@ def test_the_spread_of_restarts_is_told_from_that_of_requests() -> None:
     found = restart_spread(measured(random.Random(8), 40))
     assert found.within == pytest.approx(0.006, rel=0.2)
     assert found.between == pytest.approx(0.01, rel=0.3)
-    assert repetitions(0.006, 0.01, 240, 5) == 5
     with pytest.raises(ValueError, match="two are needed"):
         restart_spread([[1.0, 2.0]])
 
