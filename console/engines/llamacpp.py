@@ -12,34 +12,26 @@ import struct
 from collections.abc import Mapping, Sequence
 
 from console.engines import llamacpp_flags, llamacpp_log, llamacpp_replies
-from console.engines.base import Generation, LogLine, Reply, Request, Spelling, ValueKind
-from console.engines.logtable import most_certain
+from console.engines.alike import Alike, spelled, table
+from console.engines.base import Generation, LogLine, Reply, Request
 from console.engines.metrics import Counters
-from console.engines.values import PARSERS, same_value
 from console.schema.serving import Serving
 
-
-def _spelling(setting: str, kind: ValueKind, flags: tuple[str, ...], variable: str = "") -> tuple[str, Spelling]:
-    return setting, Spelling(setting, flags, kind, (variable,) if variable else ())
-
-
-_SPELLINGS: Mapping[str, Spelling] = dict(
-    (
-        _spelling("context_length", "int", ("--ctx-size", "-c"), "LLAMA_ARG_CTX_SIZE"),
-        _spelling("max_running_requests", "int", ("--parallel", "-np"), "LLAMA_ARG_N_PARALLEL"),
-        _spelling("max_prefill_tokens", "int", ("--batch-size", "-b"), "LLAMA_ARG_BATCH"),
-        _spelling("chunked_prefill_size", "int", ("--ubatch-size", "-ub"), "LLAMA_ARG_UBATCH"),
-        _spelling("model_path", "str", ("--model", "-m"), "LLAMA_ARG_MODEL"),
-        _spelling("served_model_name", "str", ("--alias", "-a"), "LLAMA_ARG_ALIAS"),
-        _spelling("host", "str", ("--host",), "LLAMA_ARG_HOST"),
-        _spelling("port", "int", ("--port",), "LLAMA_ARG_PORT"),
-        _spelling("api_key", "str", ("--api-key",), "LLAMA_API_KEY"),
-        _spelling("draft_model_path", "str", ("--spec-draft-model", "--model-draft", "-md")),
-        _spelling("draft_tokens", "int", ("--spec-draft-n-max", "--draft-max", "--draft", "--draft-n")),
-        _spelling("metrics", "flag", ("--metrics",), "LLAMA_ARG_ENDPOINT_METRICS"),
-        _spelling("skip_warmup", "flag", ("--no-warmup",)),
-        _spelling("config_file", "str", ("--models-preset",), "LLAMA_ARG_MODELS_PRESET"),
-    )
+_SPELLINGS = table(
+    spelled("context_length", "int", "--ctx-size", "-c", variable="LLAMA_ARG_CTX_SIZE"),
+    spelled("max_running_requests", "int", "--parallel", "-np", variable="LLAMA_ARG_N_PARALLEL"),
+    spelled("max_prefill_tokens", "int", "--batch-size", "-b", variable="LLAMA_ARG_BATCH"),
+    spelled("chunked_prefill_size", "int", "--ubatch-size", "-ub", variable="LLAMA_ARG_UBATCH"),
+    spelled("model_path", "str", "--model", "-m", variable="LLAMA_ARG_MODEL"),
+    spelled("served_model_name", "str", "--alias", "-a", variable="LLAMA_ARG_ALIAS"),
+    spelled("host", "str", "--host", variable="LLAMA_ARG_HOST"),
+    spelled("port", "int", "--port", variable="LLAMA_ARG_PORT"),
+    spelled("api_key", "str", "--api-key", variable="LLAMA_API_KEY"),
+    spelled("draft_model_path", "str", "--spec-draft-model", "--model-draft", "-md"),
+    spelled("draft_tokens", "int", "--spec-draft-n-max", "--draft-max", "--draft", "--draft-n"),
+    spelled("metrics", "flag", "--metrics", variable="LLAMA_ARG_ENDPOINT_METRICS"),
+    spelled("skip_warmup", "flag", "--no-warmup"),
+    spelled("config_file", "str", "--models-preset", variable="LLAMA_ARG_MODELS_PRESET"),
 )
 
 # It rounds the window up to whole blocks of the cache (`GGML_PAD(n_ctx, 256)`).
@@ -47,7 +39,7 @@ BLOCK = 256
 _FIRST_ID, _IDS = 300, 4900  # above the bytes of the vocabulary
 
 
-class LlamaCpp:
+class LlamaCpp(Alike):
     """The tables of llama.cpp's server."""
 
     name = "llamacpp"
@@ -56,16 +48,6 @@ class LlamaCpp:
 
     def resolve_flag(self, word: str) -> str | None:
         return llamacpp_flags.resolve(word)
-
-    def parse_value(self, setting: str, text: str) -> int | float | str:
-        """See `Engine.parse_value`; a window of 0 is the one the model was trained with."""
-        spelling = _SPELLINGS.get(setting)
-        if spelling is None:
-            raise ValueError(f"llamacpp has no setting {setting!r}")
-        try:
-            return PARSERS[spelling.kind](text)
-        except ValueError as error:
-            raise ValueError(f"{setting}: {error}") from None
 
     def status_requests(self) -> Sequence[Request]:
         """Slots and their window, the model, the counters. All of them are 503 while the model loads."""
@@ -82,9 +64,6 @@ class LlamaCpp:
     def read_log(self, line: str) -> LogLine | None:
         return llamacpp_log.read_log(line)
 
-    def failure_cause(self, lines: Sequence[LogLine]) -> LogLine | None:
-        return most_certain(lines)
-
     def probe(self, prompt_tokens: int, output_tokens: int, request_id: str) -> Request:
         """See `Engine.probe`: token ids drawn from `request_id`, and nothing taken from the prompt cache."""
         drawn = hashlib.shake_256(request_id.encode()).digest(2 * prompt_tokens)
@@ -100,25 +79,13 @@ class LlamaCpp:
     def read_generation(self, reply: Reply) -> Generation:
         return llamacpp_replies.generation(reply)
 
-    def counters_request(self) -> Request:
-        """Answered with `--metrics` only, 501 otherwise."""
-        return Request("GET", "/metrics")
-
     def read_counters(self, reply: Reply) -> Counters:
         return llamacpp_replies.counters(reply)
-
-    def reset_cache(self) -> None:
-        """A request says `cache_prompt: false` for itself; there is no word for all."""
-        return
-
-    def abort(self, request_id: str) -> None:
-        """Only closing the connection stops a request."""
-        return
 
     def agrees(self, setting: str, given: str, served: str, slots: int = 1) -> bool:
         """The window is rounded up to blocks, and a slot serves its share of it; 0 agrees with any."""
         if setting != "context_length":
-            return same_value(self.parse_value, setting, given, served)
+            return super().agrees(setting, given, served, slots)
         try:
             wanted, have = int(given), int(served)
         except ValueError:

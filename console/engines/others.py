@@ -10,17 +10,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from console.engines import others_log
+from console.engines.alike import Alike, table
 from console.engines.base import Generation, LogLine, Reply, Request, Spelling
 from console.engines.bodies import as_count, as_dict, as_list, as_text, error_text, no_generation, object_of, read_json
 from console.engines.bodies import status_text as status_text_of
-from console.engines.logtable import most_certain
 from console.engines.metrics import Counters
-from console.engines.values import PARSERS, same_value
 from console.schema.serving import Serving
 
 
 @dataclass(frozen=True)
-class OtherEngine:
+class OtherEngine(Alike):
     """An engine of which only spellings, its model list and its version are read."""
 
     name: str
@@ -36,16 +35,6 @@ class OtherEngine:
     def resolve_flag(self, word: str) -> str | None:
         name = word.partition("=")[0]
         return name if name in self.flags else None
-
-    def parse_value(self, setting: str, text: str) -> int | float | str:
-        """See `Engine.parse_value`."""
-        spelling = self.spellings.get(setting)
-        if spelling is None:
-            raise ValueError(f"{self.name} has no setting {setting!r}")
-        try:
-            return PARSERS[spelling.kind](text)
-        except ValueError as error:
-            raise ValueError(f"{setting}: {error}") from None
 
     def status_requests(self) -> Sequence[Request]:
         return tuple(Request("GET", path) for path in self.status_paths)
@@ -66,9 +55,6 @@ class OtherEngine:
     def read_log(self, line: str) -> LogLine | None:
         return others_log.read_log(self.name, line)
 
-    def failure_cause(self, lines: Sequence[LogLine]) -> LogLine | None:
-        return most_certain(lines)
-
     def probe(self, prompt_tokens: int, output_tokens: int, request_id: str) -> Request:
         """Words of one token each, about: it takes no token ids."""
         words = " ".join(
@@ -86,20 +72,8 @@ class OtherEngine:
             as_count(usage.get("prompt_tokens")), as_count(usage.get("completion_tokens")), None, None, None, None
         )
 
-    def counters_request(self) -> Request:
-        return Request("GET", "/metrics")
-
     def read_counters(self, reply: Reply) -> Counters:
         return Counters(error=f"the counters of {self.name} are not read")
-
-    def reset_cache(self) -> None:
-        return None
-
-    def abort(self, request_id: str) -> None:
-        return None
-
-    def agrees(self, setting: str, given: str, served: str, slots: int = 1) -> bool:
-        return same_value(self.parse_value, setting, given, served)
 
     def largest_request(
         self, context_length: int, pool_tokens: int, output_tokens: int, reserved_tokens: int = 0
@@ -107,13 +81,9 @@ class OtherEngine:
         return max(min(context_length, pool_tokens) - max(output_tokens, 1) - reserved_tokens, 0)
 
 
-def _table(*spellings: Spelling) -> Mapping[str, Spelling]:
-    return {spelling.setting: spelling for spelling in spellings}
-
-
 OLLAMA = OtherEngine(
     "ollama",
-    _table(
+    table(
         Spelling("context_length", (), "int", ("OLLAMA_CONTEXT_LENGTH",)),
         Spelling("kv_cache_dtype", (), "str", ("OLLAMA_KV_CACHE_TYPE",)),
         Spelling("max_running_requests", (), "int", ("OLLAMA_NUM_PARALLEL",)),
@@ -122,7 +92,7 @@ OLLAMA = OtherEngine(
 )
 TGI = OtherEngine(
     "tgi",
-    _table(
+    table(
         Spelling("context_length", ("--max-total-tokens",), "int", ("MAX_TOTAL_TOKENS",)),
         Spelling("model_path", ("--model-id",), "str", ("MODEL_ID",)),
         Spelling("port", ("--port", "-p"), "int", ("PORT",)),
@@ -132,7 +102,7 @@ TGI = OtherEngine(
 )
 TENSORRT_LLM = OtherEngine(
     "tensorrt-llm",
-    _table(
+    table(
         Spelling("context_length", ("--max_seq_len",), "int"),
         Spelling("max_prefill_tokens", ("--max_num_tokens",), "int"),
         Spelling("mem_fraction", ("--kv_cache_free_gpu_memory_fraction", "--free_gpu_memory_fraction"), "float"),
@@ -142,7 +112,7 @@ TENSORRT_LLM = OtherEngine(
 )
 LLAMA_CPP_PYTHON = OtherEngine(
     "llama-cpp-python",
-    _table(
+    table(
         Spelling("context_length", ("--n_ctx",), "int"),
         Spelling("model_path", ("--model",), "str"),
         Spelling("port", ("--port",), "int"),

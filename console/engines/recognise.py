@@ -1,9 +1,11 @@
-"""Which engine a command line starts, told from its program or module."""
+"""Which engine a command line starts, told from its program or module; and whether it is one part of several."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+
+from console.engines.base import Engine
 
 _MODULES = (
     (re.compile(r"\Asglang(\.|\Z)"), "sglang"),
@@ -29,6 +31,13 @@ _IMAGES = (
     (re.compile(r"text-generation-inference"), "tgi"),
     (re.compile(r"litellm"), "litellm"),
 )
+# Options that spread one engine over several machines, or split it into prefill and decode.
+_NODES = frozenset(
+    {"--nnodes", "--headless", "--data-parallel-address", "--data-parallel-start-rank"}
+    | {"--disaggregation-mode", "--kv-transfer-config", "--rpc"}
+)
+# Their values that leave it alone.
+_ALONE = frozenset({"", "1", "null", "none", "0", "localhost", "127.0.0.1"})
 _PYTHON = re.compile(r"(python|pypy)[0-9.]*\Z")
 
 
@@ -66,3 +75,16 @@ def _path_module(path: str) -> str | None:
     if path.endswith("/launch_server.py"):
         return "sglang"
     return "vllm" if path.endswith("/api_server.py") else None
+
+
+def several_nodes(argv: Sequence[str], engine: Engine) -> str:
+    """The option that makes this one part of an engine on several machines; "" where it stands alone."""
+    for index, word in enumerate(argv):
+        name, equals, value = word.partition("=")
+        full = (engine.resolve_flag(name) or name) if name.startswith("-") else ""
+        if full not in _NODES:
+            continue
+        given = value if equals else argv[index + 1] if index + 1 < len(argv) else ""
+        if full == "--headless" or given not in _ALONE:
+            return name if full == "--headless" else f"{name} {given}".strip()
+    return ""

@@ -11,65 +11,58 @@ import struct
 from collections.abc import Mapping, Sequence
 
 from console.engines import sglang_flags, sglang_log, sglang_replies
-from console.engines.base import Generation, LogLine, Reply, Request, Spelling, ValueKind
+from console.engines.alike import Alike, spelled, table
+from console.engines.base import Generation, LogLine, Reply, Request
 from console.engines.logtable import most_certain
 from console.engines.marks import OURS
 from console.engines.metrics import Counters
-from console.engines.values import PARSERS, same_value
 from console.schema.serving import Serving
 
-
-def _spelling(setting: str, kind: ValueKind, *flags: str) -> tuple[str, Spelling]:
-    return setting, Spelling(setting, flags, kind)
-
-
-_SPELLINGS: Mapping[str, Spelling] = dict(
-    (
-        _spelling("context_length", "human_int", "--context-length"),
-        _spelling("mem_fraction", "float", "--mem-fraction-static"),
-        _spelling("kv_cache_dtype", "str", "--kv-cache-dtype"),
-        _spelling("max_total_tokens", "human_int", "--max-total-tokens"),
-        _spelling("max_prefill_tokens", "human_int", "--max-prefill-tokens"),
-        _spelling("max_running_requests", "int", "--max-running-requests"),
-        _spelling("chunked_prefill_size", "int", "--chunked-prefill-size"),
-        _spelling("page_size", "int", "--page-size"),
-        _spelling("tensor_parallel", "int", "--tp-size", "--tensor-parallel-size"),
-        _spelling("data_parallel", "int", "--dp-size", "--data-parallel-size"),
-        _spelling("pipeline_parallel", "int", "--pp-size", "--pipeline-parallel-size"),
-        _spelling("expert_parallel", "int", "--ep-size", "--expert-parallel-size", "--ep"),
-        _spelling("decode_context_parallel", "int", "--dcp-size", "--decode-context-parallel-size"),
-        _spelling("attention_data_parallel", "int", "--attn-dp-size", "--attention-data-parallel-size"),
-        _spelling("dp_attention", "flag", "--enable-dp-attention"),
-        _spelling("model_path", "str", "--model-path", "--model"),
-        _spelling("served_model_name", "str", "--served-model-name"),
-        _spelling("tokenizer_path", "str", "--tokenizer-path"),
-        _spelling("trust_remote_code", "flag", "--trust-remote-code"),
-        _spelling("dtype", "str", "--dtype"),
-        _spelling("quantization", "str", "--quantization"),
-        _spelling("host", "str", "--host"),
-        _spelling("port", "int", "--port"),
-        _spelling("api_key", "str", "--api-key"),
-        _spelling("admin_api_key", "str", "--admin-api-key"),
-        _spelling("attention_backend", "str", "--attention-backend"),
-        _spelling("speculative_algorithm", "str", "--speculative-algorithm"),
-        _spelling("draft_model_path", "str", "--speculative-draft-model-path", "--speculative-draft-model"),
-        _spelling("draft_steps", "int", "--speculative-num-steps"),
-        _spelling("draft_top_k", "int", "--speculative-eagle-topk"),
-        _spelling("draft_tokens", "int", "--speculative-num-draft-tokens"),
-        _spelling("draft_kv_cache_dtype", "str", "--speculative-draft-kv-cache-dtype"),
-        _spelling("cuda_graph_max_batch", "int", "--cuda-graph-max-bs"),
-        _spelling("disable_cuda_graph", "flag", "--disable-cuda-graph"),
-        _spelling("disable_prefix_cache", "flag", "--disable-radix-cache"),
-        _spelling("metrics", "flag", "--enable-metrics"),
-        _spelling("cache_report", "flag", "--enable-cache-report"),
-        _spelling("decode_log_interval", "int", "--decode-log-interval"),
-        _spelling("watchdog_timeout", "float", "--watchdog-timeout"),
-        _spelling("skip_warmup", "flag", "--skip-server-warmup"),
-        _spelling("truncate_long_prompts", "flag", "--allow-auto-truncate"),
-        _spelling("tool_call_parser", "str", "--tool-call-parser"),
-        _spelling("reasoning_parser", "str", "--reasoning-parser"),
-        _spelling("config_file", "str", "--config"),
-    )
+_SPELLINGS = table(
+    spelled("context_length", "human_int", "--context-length"),
+    spelled("mem_fraction", "float", "--mem-fraction-static"),
+    spelled("kv_cache_dtype", "str", "--kv-cache-dtype"),
+    spelled("max_total_tokens", "human_int", "--max-total-tokens"),
+    spelled("max_prefill_tokens", "human_int", "--max-prefill-tokens"),
+    spelled("max_running_requests", "int", "--max-running-requests"),
+    spelled("chunked_prefill_size", "int", "--chunked-prefill-size"),
+    spelled("page_size", "int", "--page-size"),
+    spelled("tensor_parallel", "int", "--tp-size", "--tensor-parallel-size"),
+    spelled("data_parallel", "int", "--dp-size", "--data-parallel-size"),
+    spelled("pipeline_parallel", "int", "--pp-size", "--pipeline-parallel-size"),
+    spelled("expert_parallel", "int", "--ep-size", "--expert-parallel-size", "--ep"),
+    spelled("decode_context_parallel", "int", "--dcp-size", "--decode-context-parallel-size"),
+    spelled("attention_data_parallel", "int", "--attn-dp-size", "--attention-data-parallel-size"),
+    spelled("dp_attention", "flag", "--enable-dp-attention"),
+    spelled("model_path", "str", "--model-path", "--model"),
+    spelled("served_model_name", "str", "--served-model-name"),
+    spelled("tokenizer_path", "str", "--tokenizer-path"),
+    spelled("trust_remote_code", "flag", "--trust-remote-code"),
+    spelled("dtype", "str", "--dtype"),
+    spelled("quantization", "str", "--quantization"),
+    spelled("host", "str", "--host"),
+    spelled("port", "int", "--port"),
+    spelled("api_key", "str", "--api-key"),
+    spelled("admin_api_key", "str", "--admin-api-key"),
+    spelled("attention_backend", "str", "--attention-backend"),
+    spelled("speculative_algorithm", "str", "--speculative-algorithm"),
+    spelled("draft_model_path", "str", "--speculative-draft-model-path", "--speculative-draft-model"),
+    spelled("draft_steps", "int", "--speculative-num-steps"),
+    spelled("draft_top_k", "int", "--speculative-eagle-topk"),
+    spelled("draft_tokens", "int", "--speculative-num-draft-tokens"),
+    spelled("draft_kv_cache_dtype", "str", "--speculative-draft-kv-cache-dtype"),
+    spelled("cuda_graph_max_batch", "int", "--cuda-graph-max-bs"),
+    spelled("disable_cuda_graph", "flag", "--disable-cuda-graph"),
+    spelled("disable_prefix_cache", "flag", "--disable-radix-cache"),
+    spelled("metrics", "flag", "--enable-metrics"),
+    spelled("cache_report", "flag", "--enable-cache-report"),
+    spelled("decode_log_interval", "int", "--decode-log-interval"),
+    spelled("watchdog_timeout", "float", "--watchdog-timeout"),
+    spelled("skip_warmup", "flag", "--skip-server-warmup"),
+    spelled("truncate_long_prompts", "flag", "--allow-auto-truncate"),
+    spelled("tool_call_parser", "str", "--tool-call-parser"),
+    spelled("reasoning_parser", "str", "--reasoning-parser"),
+    spelled("config_file", "str", "--config"),
 )
 
 # The scheduler takes prompts shorter than max_req_input_len = min(context, pool) - 1 - 5 (`tp_worker.py`).
@@ -84,7 +77,7 @@ _ONLY_DIED = 10
 _FIRST_ID, _IDS = 100, 4900
 
 
-class SGLang:
+class SGLang(Alike):
     """The tables of SGLang."""
 
     name = "sglang"
@@ -93,16 +86,6 @@ class SGLang:
 
     def resolve_flag(self, word: str) -> str | None:
         return sglang_flags.resolve(word)
-
-    def parse_value(self, setting: str, text: str) -> int | float | str:
-        """See `Engine.parse_value`; switches are 1 and 0."""
-        spelling = _SPELLINGS.get(setting)
-        if spelling is None:
-            raise ValueError(f"sglang has no setting {setting!r}")
-        try:
-            return PARSERS[spelling.kind](text)
-        except ValueError as error:
-            raise ValueError(f"{setting}: {error}") from None
 
     def status_requests(self) -> Sequence[Request]:
         """The model and its context, the server's own account, and what is running.
@@ -162,10 +145,6 @@ class SGLang:
     def read_generation(self, reply: Reply) -> Generation:
         return sglang_replies.generation(reply)
 
-    def counters_request(self) -> Request:
-        """Answered with `--enable-metrics` only."""
-        return Request("GET", "/metrics")
-
     def read_counters(self, reply: Reply) -> Counters:
         return sglang_replies.counters(reply)
 
@@ -175,9 +154,6 @@ class SGLang:
 
     def abort(self, request_id: str) -> Request:
         return Request("POST", "/abort_request", json={"rid": request_id})
-
-    def agrees(self, setting: str, given: str, served: str, slots: int = 1) -> bool:
-        return same_value(self.parse_value, setting, given, served)
 
     def largest_request(
         self, context_length: int, pool_tokens: int, output_tokens: int, reserved_tokens: int = 0

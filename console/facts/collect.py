@@ -10,7 +10,7 @@ from typing import Any
 from console.clock import stamp
 from console.engines.base import Engine, Reply
 from console.engines.marks import OURS
-from console.facts.journal import JournalLine, parse_journal
+from console.facts.journal import JournalLine, last_start, parse_journal, parse_log
 from console.facts.memory import memory_of
 from console.facts.model_config import read_models
 from console.facts.parse import (
@@ -26,7 +26,7 @@ from console.facts.parse import (
 from console.remote.files import parse_files
 from console.remote.session import Reader
 from console.remote.systemd import parse_unit
-from console.schema.facts import Facts, Process, UnitFile, UnitState
+from console.schema.facts import Facts, LogFile, Process, UnitFile, UnitState
 from console.schema.serving import Serving
 from console.secrets import Redactor, is_secret_name
 from console.untrusted import decode, one_line
@@ -37,6 +37,8 @@ PATH_FLAGS = (
     "--speculative-draft-model", "--model-draft", "-md", "--draft-model",
 )  # fmt: skip
 FACTS_TIMEOUT_S = 60.0
+# Lines of a log file that are kept of this start: the first ones tell how it loaded, the last ones how it runs.
+LOG_HEAD, LOG_TAIL = 600, 400
 # A batch smaller than this says how long the GPU waited, not how fast it is.
 TELLING_PREFILL_TOKENS = 512
 
@@ -69,6 +71,11 @@ async def collect(reader: Reader, engine: Engine, *, patience_s: float = 0.0, as
     tail = (
         parse_journal(sections["journal_tail"], reader.redactor, engine).lines if "journal_tail" in sections else head
     )
+    log = log_of(sections)
+    if log.path:
+        written = parse_log(sections.get("log", b""), reader.redactor, engine, unit.invocation_id)
+        written = written[last_start(written) or 0 :]
+        head, tail = (*written[:LOG_HEAD], *head), written[-LOG_TAIL:]
     serving, reason = (
         await ask_serving(reader, engine, unit, process, patience_s) if ask_engine else (None, "it was not asked")
     )
@@ -94,9 +101,16 @@ async def collect(reader: Reader, engine: Engine, *, patience_s: float = 0.0, as
         prefill_tok_s=prefill_tok_s([*head, *tail]),
         foreign_requests_60s=recent_requests(head, tail, host.now, speed),
         memory=memory_of(head),
+        log=log,
     )
     models = await read_models(reader, engine, facts, patience_s=patience_s) if ask_engine else ()
     return facts.model_copy(update={"models": models})
+
+
+def log_of(sections: Mapping[str, bytes]) -> LogFile:
+    """The file that the engine writes its log to, where it is not the journal."""
+    path, _, _ = decode(sections.get("log_file", b"")).partition("\n")
+    return LogFile(path=path, position=decode(sections.get("log_at", b"")).strip()) if path else LogFile()
 
 
 async def ask_serving(
@@ -193,7 +207,7 @@ def recent_requests(
     """
     lines = [*head, *tail]
     access = [line for line in lines if line.read is not None and line.read.kind == "access"]
-    if not access:
+    if not access or not all(line.at for line in access):
         return None
     ready = max((line.at for line in lines if line.read is not None and line.read.kind == "ready"), default=0.0)
     try:

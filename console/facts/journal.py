@@ -1,11 +1,11 @@
-"""journald's JSON lines as text: what a unit's processes and systemd said of it."""
+"""journald's JSON lines as text, or those of a log file: what a unit's processes and systemd said of it."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,8 @@ from console.untrusted import clean, decode
 
 # Progress bars redraw themselves with \r; each state is a line of its own.
 _BREAKS = re.compile(r"[\r\n]+")
+# `web-1  | what the service said`
+_COMPOSED = re.compile(r"[\w.-]{1,80} +\| ")
 LONGEST_LINE = 4000
 
 
@@ -61,10 +63,31 @@ def parse_journal(output: bytes, redactor: Redactor, engine: Engine) -> Journal:
         at = _microseconds(entry.get("__REALTIME_TIMESTAMP"))
         invocation = _text(entry.get("_SYSTEMD_INVOCATION_ID")) or _text(entry.get("INVOCATION_ID"))
         for text in _texts(entry.get("MESSAGE")):
-            read = engine.read_log(text)
+            read = read_line(engine, text)
             shown = redactor.text(clean(text))[:LONGEST_LINE]
             lines.append(JournalLine(shown, at, invocation, cursor, _masked(read, text, shown, redactor)))
     return Journal(tuple(lines), cursor, "\n".join(complaints)[:LONGEST_LINE])
+
+
+def parse_log(output: bytes, redactor: Redactor, engine: Engine, invocation: str) -> tuple[JournalLine, ...]:
+    """The lines of a log file, which knows no times and no invocations: the one given is taken for all."""
+    lines = []
+    for text in _texts(decode(output)):
+        shown = redactor.text(clean(text))[:LONGEST_LINE]
+        lines.append(JournalLine(shown, 0.0, invocation, "", _masked(read_line(engine, text), text, shown, redactor)))
+    return tuple(lines)
+
+
+def read_line(engine: Engine, text: str) -> LogLine | None:
+    """A line as the engine's table reads it, without what compose puts before the lines of each service."""
+    read = engine.read_log(text)
+    return read if read is not None or (said := _COMPOSED.match(text)) is None else engine.read_log(text[said.end() :])
+
+
+def last_start(lines: Sequence[JournalLine]) -> int | None:
+    """Where the last start in `lines` begins: at the line in which the engine prints its arguments; None: nowhere."""
+    begun = [index for index, line in enumerate(lines) if line.read is not None and line.read.kind == "args"]
+    return begun[-1] if begun else None
 
 
 def _masked(read: LogLine | None, text: str, shown: str, redactor: Redactor) -> LogLine | None:

@@ -34,7 +34,7 @@ async def look_at_speed(
     reader: Reader, engine: Engine, facts: Facts, since_s: float, *, patience_s: float = 0.0
 ) -> SeenSpeed:
     """One script on the host; nothing is sent to the engine. Raises ConnectError."""
-    path = log_path(facts.files)
+    path = facts.log.path if facts.log.path.startswith("/") else log_path(facts.files)
     output = await reader.look(
         "look_speed.sh",
         reader.target.service.unit,

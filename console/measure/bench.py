@@ -50,6 +50,7 @@ class Bench:
     say: Callable[..., object]
     later: Callable[[Coroutine[Any, Any, Any]], None]
     nonce: str = ""
+    log: str = ""  # the file that the engine logs to, where it is not the journal
     sent: int = 0
     cursor: str = ""
     invocation: str = ""
@@ -135,7 +136,13 @@ class Bench:
     async def watch(self) -> Watch:
         """The journal since the last look. Raises NotMeasuredError when another start of the service answers now."""
         seen = await watch_once(
-            self.reader, self.engine, self.reader.target.service.port, self.cursor, patience_s=PATIENCE_S, gpus=False
+            self.reader,
+            self.engine,
+            self.reader.target.service.port,
+            self.cursor,
+            patience_s=PATIENCE_S,
+            gpus=False,
+            log=self.log,
         )
         self.cursor = seen.cursor
         if self.invocation and seen.invocation != self.invocation:

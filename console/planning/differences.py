@@ -64,10 +64,13 @@ def same_shape(running: Sequence[str], planned: Sequence[str]) -> list[str]:
 def without_prefix(planned: Sequence[str], running: Sequence[str]) -> Sequence[str]:
     """`planned` without what only starts the engine (`numactl …`, `env A=1`, `nice`), where `running` is the engine.
 
-    Such a program becomes the engine, so nothing of its own words is left in the process.
+    Such a program becomes the engine, so nothing of its own words is left in the process. Of a container it is what
+    stands after the image.
     """
     launch = read_launch(planned)
     own = planned[launch.first :]
+    if launch.kind == "engine" and launch.contained:
+        return planned[launch.image + 1 :]
     if launch.kind != "engine" or not launch.first or running[:1] == planned[:1]:
         return planned
     program = same_shape(running, own)[:1]
@@ -77,6 +80,11 @@ def without_prefix(planned: Sequence[str], running: Sequence[str]) -> Sequence[s
     if program and "/" not in own[0] and program[0].rpartition("/")[2] == own[0]:
         return [program[0], *own[1:]]
     return planned
+
+
+def from_word(running: Sequence[str], own: Sequence[str]) -> Sequence[str]:
+    """`running` without what the image's entry point put in front of a container's own words."""
+    return running[running.index(own[0]) :] if own and own[0] in running else running
 
 
 def activation(
@@ -93,14 +101,16 @@ def activation(
     if not facts.process.pid:
         return _against_loaded(facts, disk_argv, redactor)
     words = without_prefix(disk_argv, facts.process.argv)
-    running = flag_groups(same_shape(facts.process.argv, words))
+    contained = words is not disk_argv and read_launch(disk_argv).contained
+    running = flag_groups(same_shape(from_word(facts.process.argv, words) if contained else facts.process.argv, words))
     planned = flag_groups(words)
     added = list((Counter(planned) - Counter(running)).elements())
     removed = list((Counter(running) - Counter(planned)).elements())
     return Activation(
         words_added=tuple(_shown(group, redactor) for group in added),
         words_removed=tuple(_shown(group, redactor) for group in removed),
-        environment=tuple(_environment(facts.process.environment, disk_environment, redactor)),
+        # The unit's variables are those of the program that starts the container.
+        environment=() if contained else tuple(_environment(facts.process.environment, disk_environment, redactor)),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from console.engines.base import Engine
+from console.engines.recognise import several_nodes
 from console.errors import EngineAuthError, LockHeldError, PendingChangesError, RefusedError, SudoError, UsageError
 from console.schema.change import CommandChange
 from console.schema.facts import Facts
@@ -12,7 +13,6 @@ from console.schema.hosts import Target
 from console.schema.plan import Plan
 from console.schema.runbook import Runbook
 from console.secrets import MASK
-from console.settings.unit_sanity import several_nodes
 from console.steps.registry import STEP_KINDS
 from console.untrusted import one_line
 

@@ -108,6 +108,16 @@ class HostState(Read):
     simulated: bool = False
 
 
+class LogFile(Read):
+    """Where the engine's output goes instead of the journal; no path: the journal.
+
+    `position`: how much of the file there was, in bytes; of a container's log (`container:`) the time.
+    """
+
+    path: str = ""
+    position: str = ""
+
+
 class SharedFile(Read):
     """A file of this unit's that another unit's file names, too."""
 
@@ -222,6 +232,7 @@ class Facts(Read):
     models: tuple[ModelConfig, ...] = ()
     software: Software = Field(default_factory=Software)
     memory: MemoryLog = Field(default_factory=MemoryLog)
+    log: LogFile = Field(default_factory=LogFile)
 
     def names(self) -> dict[str, str | int | float | None]:
         """What a runbook may name as `facts.NAME`."""

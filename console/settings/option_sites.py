@@ -221,7 +221,8 @@ def in_quadlet(unit: EffectiveUnit, path: str, engine: Engine, what: Sought) -> 
     if seen is not None and seen != engine.name:
         raise SettingElsewhereError(f"the container runs {seen}, not {engine.name}", where=where)
     made = unit.commands() if unit.sources and unit.sources[0].path != path else ()
-    if made and [word.text for word in made[0].words][-len(texts) :] != texts:
+    # After an edit of ours it is made again by the next reload.
+    if path not in unit.edited and made and [word.text for word in made[0].words][-len(texts) :] != texts:
         raise SettingElsewhereError(
             f"{unit.sources[0].path} does not end with the words of Exec=, so it was made from something else",
             where=where,

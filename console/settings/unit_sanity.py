@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from console.engines.base import Engine
@@ -20,13 +20,6 @@ _NEVER_NOTIFY = frozenset({"sglang", "vllm", "llamacpp", "llama-cpp-python", "tg
 # Engines whose children have no handler for SIGTERM, so that they die before the drain.
 _CHILDREN_DIE = frozenset({"sglang", "vllm"})
 _SECONDS = {"": 1.0, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "hr": 3600.0}
-# Options that spread one engine over several machines, or split it into prefill and decode.
-_NODES = frozenset(
-    {"--nnodes", "--headless", "--data-parallel-address", "--data-parallel-start-rank"}
-    | {"--disaggregation-mode", "--kv-transfer-config", "--rpc"}
-)
-# Their values that leave it alone.
-_ALONE = frozenset({"", "1", "null", "none", "0", "localhost", "127.0.0.1"})
 
 
 @dataclass(frozen=True)
@@ -96,19 +89,6 @@ def _line(unit: EffectiveUnit) -> CommandLine | None:
         return command_line(unit, only_command(unit), None, None)
     except RefusedError:
         return None
-
-
-def several_nodes(argv: Sequence[str], engine: Engine) -> str:
-    """The option that makes this one part of an engine on several machines; "" where it stands alone."""
-    for index, word in enumerate(argv):
-        name, equals, value = word.partition("=")
-        full = (engine.resolve_flag(name) or name) if name.startswith("-") else ""
-        if full not in _NODES:
-            continue
-        given = value if equals else argv[index + 1] if index + 1 < len(argv) else ""
-        if full == "--headless" or given not in _ALONE:
-            return name if full == "--headless" else f"{name} {given}".strip()
-    return ""
 
 
 def span_s(text: str) -> float | None:

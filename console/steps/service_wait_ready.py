@@ -7,7 +7,7 @@ from typing import ClassVar
 from console.engines.base import LogLine as EngineLine
 from console.errors import NotReadyError, RestartedByOthersError
 from console.facts.readiness import Readiness, Verdict, ask
-from console.facts.watch import watch_once
+from console.facts.watch import in_log, log_cursor, watch_once
 from console.schema.events import FindingMade, LogLine, StepProgress
 from console.schema.hosts import Target
 from console.schema.names import Seconds
@@ -53,7 +53,8 @@ class ServiceWaitReady(Step):
             pid_before=io.before.process.pid if io.restarted else 0,
             expected_context=window(io),
         )
-        cursor = ""
+        log = io.before.log
+        cursor = unread(io) if log.path and io.restarted else ""
         shown: tuple[object, ...] = ()
         polls = 0
         while True:
@@ -69,6 +70,7 @@ class ServiceWaitReady(Step):
                 patience_s=patience_s,
                 # Not only the current start's: the last lines of a start that crashed say why.
                 not_of=io.invocation_before if io.restarted else "",
+                log=log.path,
             )
             # Also without a reconnect: after some silence the host lets go of a lock whose connection still stands.
             if io.regained is not None:
@@ -106,6 +108,12 @@ class ServiceWaitReady(Step):
             # A host that is slow to answer has better things to do: half of its time is its own.
             took_s = min(SLOWEST_POLL_S, io.clock.monotonic() - asked_at)
             await io.clock.sleep(max(took_s, pause_s(polls, waited_s, io.plan.load_estimate_s)))
+
+
+def unread(io: StepIO) -> str:
+    """Where the log goes on that is not in the journal: what stood in it before the restart is not this start's."""
+    read_to = in_log(io.seen.cursor)[2] if io.seen is not None else ""
+    return log_cursor("", io.invocation_before, read_to or io.before.log.position)
 
 
 def load_time(io: StepIO, took_s: float, method: str = "restart to ready") -> FindingMade:

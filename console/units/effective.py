@@ -73,7 +73,7 @@ class EffectiveUnit:
 
     `files` holds what else was read: path → content of environment files, wrappers and files of options; `missing`
     what was looked for and is not there. `source_path` is SourcePath, the file a generator made the unit from.
-    `resolved` says what systemd made of a path with specifiers.
+    `resolved` says what systemd made of a path with specifiers, `edited` which files have other bytes than on disk.
     """
 
     name: str
@@ -83,15 +83,16 @@ class EffectiveUnit:
     missing: frozenset[str] = frozenset()
     resolved: Mapping[str, str] = field(default_factory=dict)
     working_directory: str = ""
+    edited: frozenset[str] = frozenset()
 
     def with_content(self, path: str, content: bytes) -> EffectiveUnit:
         """The unit as it would be with other bytes in one of its files. Raises KeyError for a file it does not have."""
         if path not in {source.path for source in self.sources}:
             if path not in self.files:
                 raise KeyError(path)
-            return replace(self, files={**self.files, path: content})
+            return replace(self, files={**self.files, path: content}, edited=self.edited | {path})
         sources = tuple(UnitSource(path, content) if source.path == path else source for source in self.sources)
-        return replace(self, sources=sources)
+        return replace(self, sources=sources, edited=self.edited | {path})
 
     def source(self, path: str) -> UnitSource:
         """Raises KeyError for a file the unit does not have."""

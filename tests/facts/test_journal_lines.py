@@ -83,3 +83,10 @@ def test_escapes_are_shown_and_secrets_masked_but_the_engine_reads_the_line_as_i
 def test_no_line_is_longer_than_a_screen_can_bear() -> None:
     (line,) = parse(entry("x" * 100_000)).lines
     assert len(line.text) == 4000
+
+
+def test_what_compose_puts_before_a_line_hides_it_from_nobody() -> None:
+    (line,) = parse(entry("chat-1  | [2026-01-02 03:01:35] The server is fired up and ready to roll!")).lines
+    assert line.read is not None
+    assert line.read.kind == "ready"
+    assert line.text.startswith("chat-1  | ")

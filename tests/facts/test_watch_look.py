@@ -55,6 +55,39 @@ async def watch(cursor: str = "", not_of: str = "", **sections: str) -> Watch:
     return await watch_once(reader, engine_named("sglang"), 30000, cursor, not_of=not_of)
 
 
+ARGS = "[2026-01-02 03:01:02] server_args=ServerArgs(model_path='/srv/m', context_length=65536)"
+KILLED = "[2026-01-02 03:00:59] Subprocess scheduler crashed"
+
+
+async def in_file(cursor: str, log: str, size: int = 0) -> Watch:
+    """A look at a unit that logs to a file; the start before was `old`."""
+    reader = Scripted(unit=UNIT, host=HOST, log=log, log_at=f"{size or 700 + len(log)}\n")
+    seen = await watch_once(reader, engine_named("sglang"), 30000, cursor, not_of="old", log="/var/log/k26.log")
+    assert reader.args[4:] == ("/var/log/k26.log", "700" if cursor else "")
+    return seen
+
+
+async def test_a_log_file_that_goes_on_over_starts_is_cut_at_this_one() -> None:
+    text = f"{READY}\n{KILLED}\n{ARGS}\rLoading 1/2\rLoading 2/2\n"
+    seen = await in_file("|old|700", text)
+    assert seen.raw_lines == (ARGS, "Loading 1/2", "Loading 2/2")
+    assert seen.cursor == f"@1767322800.250|new|{700 + len(text)}"
+    # The next look goes on in the same start: all that was written since is its own.
+    seen = await in_file("@1767322800.250|new|700", f"{READY}\n")
+    assert [line.kind for line in seen.lines] == ["ready"]
+
+
+async def test_a_line_that_is_still_being_written_is_read_later() -> None:
+    seen = await in_file("|new|700", f"{ARGS}\n[2026-01-02 03:01:35] The serv", size=700 + len(ARGS) + 31)
+    assert seen.raw_lines == (ARGS,)
+    assert seen.cursor == f"@1767322800.250|new|{700 + len(ARGS) + 1}"
+
+
+async def test_before_the_new_start_says_its_arguments_an_old_ready_is_not_taken_for_its_own() -> None:
+    seen = await in_file("|old|700", f"{READY}\nModuleNotFoundError: No module named 'sglang'\n")
+    assert [line.kind for line in seen.lines] == ["failure"]
+
+
 async def test_only_lines_of_the_current_start_count() -> None:
     journal = entry("s=1", "old", READY) + entry("s=2", "new", "Loading") + entry("s=3", "new", READY)
     seen = await watch(journal=journal)

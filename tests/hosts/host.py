@@ -198,12 +198,12 @@ class Host:
         script = 'mkdir -p -- "$(dirname -- "$1")" && cat >"$1" && chmod "$2" "$1"'
         self.run("sh", "-c", script, "sh", path, f"{mode:o}", input_bytes=data)
 
-    def copy(self, folder: Path, path: str) -> None:
-        """A local folder's Python files, as a folder of the host."""
+    def copy(self, folder: Path, path: str, files: str = "*.py") -> None:
+        """The files of a local folder, those of Python unless said otherwise, as a folder of the host."""
         packed = io.BytesIO()
         with tarfile.open(fileobj=packed, mode="w") as archive:
-            for file in sorted(folder.rglob("*.py")):
-                archive.add(file, arcname=str(file.relative_to(folder)), filter=owned_by_root)
+            for file in sorted(folder.rglob(files)):
+                archive.add(file, str(file.relative_to(folder)), recursive=False, filter=owned_by_root)
         self.run("mkdir", "-p", path)
         self.run("tar", "--extract", "--directory", path, input_bytes=packed.getvalue())
 

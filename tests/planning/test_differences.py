@@ -182,3 +182,12 @@ def test_a_diff_masks_secrets_on_both_sides() -> None:
 
 def test_bytes_that_are_no_text_can_be_shown() -> None:
     assert "+" in text_diff("/x", b"\xff\n", b"\xff\xfe\x1b\n", Redactor())
+
+
+def test_of_a_container_only_the_words_behind_its_image_are_compared() -> None:
+    command = "/usr/bin/docker run -d --rm --name m vllm/vllm-openai:v1 --model /m --tp 2"
+    text = f"[Service]\nEnvironment=A=1\nExecStart={command}\n"
+    running = ["/usr/bin/python3", "/usr/bin/vllm", "serve", "--model", "/m", "--tp", "2"]
+    assert found(facts(text, running=running)) == Activation()
+    other = [*running[:-1], "4"]
+    assert pair(found(facts(text, running=other))) == ["--tp 4 -> 2"]

@@ -1,6 +1,7 @@
 """A real engine as the unit: llama-server on the CPU, a model of random weights, the one runbook, and the way back.
 
-The binary is not ours: CONSOLE_LLAMA_SERVER names one. Without it, or where it cannot run on this CPU, this is skipped.
+The program is not ours: CONSOLE_LLAMA_SERVER names one, in a folder with all it needs. Without it, or where it cannot
+run on this CPU, this is skipped.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ StartLimitIntervalSec=0
 [Service]
 ExecStart=/opt/llama/llama-server -m /srv/tiny.gguf \\
     -c 16384 -np 1 \\
-    -t 2 --metrics --host 127.0.0.1 --port {PORT}
+    -t 1 --metrics --host 127.0.0.1 --port {PORT}
 Restart=on-failure
 RestartSec=1
 """
@@ -57,9 +58,8 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def desk(host: Host, program: Path, make_desk: MakeDesk, tmp_path: Path) -> Desk:
-    for local, path in ((program, "/opt/llama/llama-server"), (write(tmp_path / "tiny.gguf"), "/srv/tiny.gguf")):
-        keep = f"mkdir -p {path.rpartition('/')[0]} && cat > {path} && chmod 0755 {path}"
-        host.run("sh", "-c", keep, input_bytes=local.read_bytes())
+    host.copy(program.parent, "/opt/llama", "*")
+    host.write("/srv/tiny.gguf", write(tmp_path / "tiny.gguf").read_bytes())
     host.write_unit(UNIT, UNIT_TEXT)
     host.run("systemctl", "restart", UNIT)
     assert remains.wait_until(lambda: window(host) == 16384, 30.0, every_s=0.2)

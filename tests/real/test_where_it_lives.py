@@ -17,6 +17,11 @@ pytestmark = pytest.mark.real_host
 VARIABLES = "/etc/default/k26"
 DROP_IN = f"/etc/systemd/system/{UNIT}.d/50-window.conf"
 WRAPPER = "/usr/local/bin/start-k26"
+LOG = "/var/log/k26.log"
+# An earlier start in the same file.
+OLD_LOG = """[2026-01-02 03:00:01] server_args=ServerArgs(model_path='/srv/m', context_length=32768)
+[2026-01-02 03:00:09] The server is fired up and ready to roll!
+"""
 
 
 @dataclass(frozen=True)
@@ -37,7 +42,7 @@ def unit_of(place: Place) -> str:
         return text.replace("Restart=on-failure", f"EnvironmentFile=-{VARIABLES}\nRestart=on-failure")
     if place.path == WRAPPER:
         command = text[text.index("ExecStart=") : text.index("Restart=on-failure")]
-        return text.replace(command, f"ExecStart={WRAPPER}\n")
+        return text.replace(command, f"ExecStart={WRAPPER}\nStandardOutput=append:{LOG}\n")
     return text
 
 
@@ -58,6 +63,8 @@ PLACES = (
 def test_it_is_edited_where_it_lives_and_put_back(place: Place, host: Host, desk: Desk) -> None:
     host.write(place.path, place.text)
     host.run("chmod", "0755" if place.path == WRAPPER else "0640", place.path)
+    if place.path == WRAPPER:
+        host.write(LOG, OLD_LOG)
     install_engine(host, unit_of(place), load_s=QUICK_LOAD_S)
     unit, first = host.read_bytes(UNIT_FILE), starts(host)
 
@@ -72,6 +79,9 @@ def test_it_is_edited_where_it_lives_and_put_back(place: Place, host: Host, desk
     assert [change["kind"] for change in done.of("change.made")].count("reload") == place.reloads
     assert done.record["settings"][0]["path"] == place.path
     assert desk.trailers()["Change"] == ["context_length 32768 -> 200000"]
+    followed = [line["kind"] for line in done.of("log.line")]
+    assert followed.count("args") == 1
+    assert followed[-1] == "ready", "of this start, wherever it logs"
 
     back = desk.console("rollback", done.run_id, "--yes")
 

@@ -98,6 +98,19 @@ def test_edits_of_one_file_join_to_one_change(sglang: Engine) -> None:
     assert [splice.old for splice in both] == [b"32768", b"0.85"]
 
 
+def test_two_edits_of_a_quadlet_join_though_its_unit_is_made_again_only_later(sglang: Engine) -> None:
+    quadlet = "/etc/containers/systemd/chat.container"
+    words = "--context-length 32768 --mem-fraction-static 0.85"
+    made = f"[Service]\nExecStart=/usr/bin/podman run --rm lmsysorg/sglang:v1 {words}\n".encode()
+    content = f"[Container]\nImage=lmsysorg/sglang:v1\nExec={words}\n".encode()
+    fragment = UnitSource("/run/systemd/generator/chat.service", made)
+    unit = EffectiveUnit("chat.service", (fragment,), quadlet, {quadlet: content})
+    for setting, value in (("context_length", "200000"), ("mem_fraction", "0.92")):
+        edit = plan_edit(unit, sglang, setting=setting, to=value, edit_source=True)
+        unit = unit.with_content(quadlet, apply(unit.content(quadlet), edit.splices))
+    assert unit.content(quadlet) == content.replace(b"32768", b"200000").replace(b"0.85", b"0.92")
+
+
 words = st.sampled_from(["--port", "1", "'a b'", '"c"', "\\x41", "%n", "$A", "--mem-saver", "#", "é", "--x=y"])
 gaps = st.sampled_from([" ", "  ", "\t", " \\\n  ", " \\\r\n\t", " \\\n# c\n ", " \\\n  ; d \\\n"])
 values = st.sampled_from(["32768", "'32768'", '"32768"', "32k"])

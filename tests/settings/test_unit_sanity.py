@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from console.engines.registry import engine_named
-from console.settings.unit_sanity import findings, several_nodes, span_s
+from console.settings.unit_sanity import findings, span_s
 from console.units.effective import EffectiveUnit, UnitSource
 
 COMMAND = "ExecStart=/opt/venv/bin/vllm serve /srv/m --port 8000"
@@ -51,26 +51,6 @@ def test_a_key_in_a_wrapper_is_told_with_its_line() -> None:
     (found,) = findings(unit, engine_named("vllm"))
     assert found.where == "/opt/start.sh:3"
     assert "abcd" not in found.text
-
-
-@pytest.mark.parametrize(
-    ("engine", "arguments", "part"),
-    [
-        ("vllm", ["--nnodes", "2"], "--nnodes 2"),
-        ("vllm", ["-n", "2", "-r", "1"], "-n 2"),
-        ("vllm", ["--headless"], "--headless"),
-        ("vllm", ["--data_parallel_address=10.0.0.1"], "--data_parallel_address 10.0.0.1"),
-        ("vllm", ["--data-parallel-address", "127.0.0.1"], ""),
-        ("sglang", ["--nnodes=1"], ""),
-        ("sglang", ["--nn", "2"], "--nn 2"),
-        ("sglang", ["--disaggregation-mode", "prefill"], "--disaggregation-mode prefill"),
-        ("sglang", ["--disaggregation-mode", "null"], ""),
-        ("llamacpp", ["--rpc", "10.0.0.2:50052"], "--rpc 10.0.0.2:50052"),
-        ("llamacpp", ["-n", "128"], ""),
-    ],
-)
-def test_one_part_of_several_is_recognised(engine: str, arguments: list[str], part: str) -> None:
-    assert several_nodes(["x", *arguments], engine_named(engine)) == part
 
 
 def test_time_spans() -> None:

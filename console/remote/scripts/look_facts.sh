@@ -192,7 +192,8 @@ for folder in "${fragment%/*}" "$state_folder"; do
 done
 
 set +f
-port_owner "$port" "${main_pid:-0}" "$(unit_processes "$control_group" "$main_pid")"
+find_container "$loaded_argv"
+port_owner "$port" "${main_pid:-0}" "$(service_processes "$control_group" "$main_pid")"
 set -f
 section process
 printf 'pid=%s\nforeign=%s\nreason=%s\n' "$port_pid" "$port_foreign" "$port_reason"
@@ -202,6 +203,25 @@ if [ -n "$port_pid" ]; then
   base64 -w 0 <"/proc/$port_pid/cmdline"
   section environ
   read_file "/proc/$port_pid/environ" 2>/dev/null | base64 -w 0
+fi
+
+log_file=
+if [ "$what" != glance ]; then
+  if [ -n "$container_apart" ] && [ -n "$container_pid" ]; then
+    log_file=container:
+  elif [ "${port_pid:-${main_pid:-0}}" != 0 ]; then
+    log_file=$(process_log "${port_pid:-$main_pid}")
+  fi
+fi
+if [ -n "$log_file" ]; then
+  section log_file
+  printf '%s\n' "$log_file"
+  if [ "$what" = again ]; then
+    section log_at
+    log_position "$log_file"
+  else
+    log_since "$log_file" ''
+  fi
 fi
 
 if [ "$what" = again ]; then

@@ -1,17 +1,20 @@
 # shellcheck shell=sh disable=SC2034,SC2154
-# look_watch.sh UNIT PORT CURSOR [gpu]
+# look_watch.sh UNIT PORT CURSOR [gpu [LOG_FILE [LOG_FROM]]]
 # What moves while a service starts, cheap enough to ask for again and again.
+# LOG_FILE: where the engine's output goes instead of the journal; LOG_FROM: how much of it was read.
 # CURSOR: empty (this invocation's last lines), a journal cursor, or @SECONDS since the epoch.
-unit=$1 port=$2 cursor=$3 gpu=${4:-}
+unit=$1 port=$2 cursor=$3 gpu=${4:-} log_file=${5:-} log_begin=${6:-}
 
 section unit
-unit_show=$(systemctl show --no-pager --property=Id,LoadState,ActiveState,SubState,Result,NeedDaemonReload,MainPID,InvocationID,NRestarts,ExecMainCode,ExecMainStatus,ControlGroup,Job -- "$unit" 2>&1)
+unit_show=$(systemctl show --no-pager --property=Id,LoadState,ActiveState,SubState,Result,NeedDaemonReload,MainPID,InvocationID,NRestarts,ExecMainCode,ExecMainStatus,ControlGroup,Job,ExecStart -- "$unit" 2>&1)
 printf 'status=%s\n%s\n' "$?" "$unit_show"
 unit_property InvocationID && invocation=$property
 unit_property MainPID && main_pid=$property
 unit_property ControlGroup && control_group=$property
 unit_property ActiveState && active=$property
 unit_property SubState && active=$active/$property
+
+unit_property ExecStart && find_container "$property"
 
 section host
 first_line boot_id /proc/sys/kernel/random/boot_id
@@ -35,7 +38,11 @@ case $cursor in
   *) journal --all --output=json --output-fields=MESSAGE,_SYSTEMD_INVOCATION_ID,INVOCATION_ID,_PID "--after-cursor=$cursor" "_SYSTEMD_UNIT=$unit" + "UNIT=$unit" 2>&1 | head -n 2000 ;;
 esac
 
-processes=$(unit_processes "$control_group" "$main_pid")
+if [ -n "$log_file" ] && { [ "$log_file" != container: ] || [ -n "$container_pid" ]; }; then
+  log_since "$log_file" "$log_begin"
+fi
+
+processes=$(service_processes "$control_group" "$main_pid")
 port_owner "$port" "${main_pid:-0}" "$processes"
 section process
 printf 'pid=%s\nforeign=%s\nreason=%s\n' "$port_pid" "$port_foreign" "$port_reason"

@@ -177,18 +177,54 @@ journal() {
   journalctl --no-pager --quiet "$@"
 }
 
-# Inodes of the sockets that listen on a TCP port.
+# [PORT [FOLDER]]: inodes of the sockets that listen on a TCP port, any without one; FOLDER: of another network's.
 listening_inodes() {
   listening_files=
-  for listening_file in /proc/net/tcp /proc/net/tcp6; do
+  for listening_file in "${2:-/proc/net}/tcp" "${2:-/proc/net}/tcp6"; do
     if [ -r "$listening_file" ]; then
       listening_files="$listening_files $listening_file"
     fi
   done
   # shellcheck disable=SC2086 # a list of files
   awk -v port="$1" '
-    BEGIN { port = sprintf("%04X", port) }
-    $4 == "0A" && substr($2, length($2) - 3) == port { printf "%s ", $10 }' /dev/null $listening_files
+    BEGIN { if (port != "") port = sprintf("%04X", port) }
+    $4 == "0A" && (port == "" || substr($2, length($2) - 3) == port) { printf "%s ", $10 }' /dev/null $listening_files
+}
+
+# EXEC_START as systemd shows it: the container that the command runs. Its processes are in a control group of their
+# own, and its log is its own where nobody is attached to it.
+container_pid='' container_name='' container_tool='' container_apart=''
+find_container() {
+  case $1 in
+    *docker* | *podman* | *nerdctl*) ;;
+    *) return 0 ;;
+  esac
+  container_argv=${1#*argv\[\]=}
+  container_verb='' container_word=''
+  set -f
+  for container_next in ${container_argv%% ; ignore_errors=*}; do
+    case $container_word:$container_next in
+      --name:*) container_name=$container_next ;;
+      *:--name=*) container_name=${container_next#--name=} ;;
+      *:docker | *:podman | *:nerdctl | *:*/docker | *:*/podman | *:*/nerdctl) container_tool=${container_tool:-$container_next} ;;
+      *:run | *:start) container_verb=${container_verb:-$container_next} ;;
+      *:-d | *:--detach) container_apart=yes ;;
+      *:-a | *:-ai | *:-ia | *:--attach) container_verb=attach ;;
+    esac
+    container_word=$container_next
+  done
+  set +f
+  if [ "$container_verb" = start ]; then
+    container_apart=yes
+    container_name=${container_name:-$container_word}
+  fi
+  if [ -n "$container_tool" ] && [ -n "$container_name" ]; then
+    container_pid=$("$container_tool" inspect --format '{{.State.Pid}}' "$container_name" 2>/dev/null ||
+      root "$container_tool" inspect --format '{{.State.Pid}}' "$container_name" 2>/dev/null)
+  fi
+  case $container_pid in
+    '' | 0 | *[!0-9]*) container_pid='' ;;
+  esac
 }
 
 # Processes of a unit: its control group's, or the main process and its descendants where there is no such group.
@@ -219,6 +255,60 @@ unit_processes() {
   fi
 }
 
+# The file that a process writes its log to: what stderr is, else stdout; nothing where neither is a plain file.
+process_log() {
+  for log_number in 2 1; do
+    log_path=$(readlink -- "/proc/$1/fd/$log_number" 2>/dev/null || root readlink -- "/proc/$1/fd/$log_number" 2>/dev/null)
+    case $log_path in
+      /dev/* | *' (deleted)') ;;
+      /*)
+        printf '%s\n' "$log_path"
+        return 0
+        ;;
+    esac
+  done
+}
+
+# CONTROL_GROUP MAIN_PID: the unit's processes and those of the container that `find_container` found.
+service_processes() {
+  unit_processes "$1" "$2"
+  if [ -n "$container_pid" ]; then
+    echo
+    unit_processes "$(sed -n 's/^0:://p' "/proc/$container_pid/cgroup" 2>/dev/null)" "$container_pid"
+  fi
+}
+
+# How far a log goes: bytes of a file, the time where it is a container's, which `container:` says.
+log_position() {
+  if [ "$1" = container: ]; then
+    date -u +%Y-%m-%dT%H:%M:%S.%NZ
+  else
+    stat -L -c %s -- "$1" 2>/dev/null || root stat -L -c %s -- "$1" 2>/dev/null
+  fi
+}
+
+# LOG FROM: what it says from that position on, at most a MiB; the last of it where there is no such position.
+log_since() {
+  log_to=$(log_position "$1")
+  section log_at
+  printf '%s\n' "$log_to"
+  section log
+  if [ "$1" = container: ]; then
+    root "$container_tool" logs ${2:+"--since=$2"} "--until=$log_to" "$container_name" 2>&1 | tail -c 1048576
+    return 0
+  fi
+  log_to=${log_to:-0}
+  log_from=${2:-$((log_to - 1048576))}
+  if [ "$log_from" -lt 0 ] || [ "$log_from" -gt "$log_to" ]; then
+    log_from=0 # all of it, or it was rotated
+  fi
+  if [ -r "$1" ]; then
+    tail -c "+$((log_from + 1))" -- "$1" 2>/dev/null | head -c 1048576
+  else
+    root tail -c "+$((log_from + 1))" -- "$1" 2>/dev/null | head -c 1048576
+  fi
+}
+
 # Which of these processes holds one of these sockets: the preferred one if it does, else the oldest.
 socket_owner() {
   owner_inodes=$1 owner_preferred=$2
@@ -235,7 +325,7 @@ socket_owner() {
 port_owner() {
   port_pid='' port_foreign='' port_reason=''
   port_inodes=$(listening_inodes "$1")
-  if [ -z "$port_inodes" ]; then
+  if [ -z "$port_inodes" ] && [ -z "$container_pid" ]; then
     port_reason="nothing listens on port $1"
     return 0
   fi
@@ -246,6 +336,15 @@ port_owner() {
   if [ -n "$port_folders" ]; then
     # shellcheck disable=SC2086 # a list of folders
     port_pid=$(socket_owner "$port_inodes" "$2" $port_folders)
+  fi
+  # A container may have a network of its own, whose port another program, or none, passes on.
+  if [ -z "$port_pid" ] && [ -n "$container_pid" ] && [ -n "$port_folders" ]; then
+    # shellcheck disable=SC2086 # a list of folders
+    port_pid=$(socket_owner "$(listening_inodes '' "/proc/$container_pid/net")" "$container_pid" $port_folders)
+  fi
+  if [ -z "$port_pid" ] && [ -z "$port_inodes" ]; then
+    port_reason="nothing listens on port $1"
+    return 0
   fi
   if [ -z "$port_pid" ]; then
     port_foreign=$(socket_owner "$port_inodes" 0 /proc/[0-9]*/fd)
