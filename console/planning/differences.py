@@ -82,9 +82,19 @@ def without_prefix(planned: Sequence[str], running: Sequence[str]) -> Sequence[s
     return planned
 
 
+def in_container(facts: Facts) -> bool:
+    """Whether what systemd runs only starts a container that the engine is in."""
+    launch = read_launch(facts.unit.exec_start[0].split() if facts.unit.exec_start else [])
+    return launch.contained or launch.kind == "compose"
+
+
 def from_word(running: Sequence[str], own: Sequence[str]) -> Sequence[str]:
     """`running` without what the image's entry point put in front of a container's own words."""
-    return running[running.index(own[0]) :] if own and own[0] in running else running
+    if not own:
+        return running
+    name = own[0].rpartition("/")[2]
+    begin = next((index for index, word in enumerate(running) if word.rpartition("/")[2] == name), 0)
+    return [own[0], *running[begin + 1 :]] if begin else running
 
 
 def activation(
@@ -101,8 +111,8 @@ def activation(
     if not facts.process.pid:
         return _against_loaded(facts, disk_argv, redactor)
     words = without_prefix(disk_argv, facts.process.argv)
-    contained = words is not disk_argv and read_launch(disk_argv).contained
-    running = flag_groups(same_shape(from_word(facts.process.argv, words) if contained else facts.process.argv, words))
+    contained = in_container(facts)
+    running = flag_groups(from_word(facts.process.argv, words) if contained else same_shape(facts.process.argv, words))
     planned = flag_groups(words)
     added = list((Counter(planned) - Counter(running)).elements())
     removed = list((Counter(running) - Counter(planned)).elements())

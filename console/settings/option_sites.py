@@ -147,6 +147,27 @@ def in_compose(unit: EffectiveUnit, command: Command, line: CommandLine, engine:
     return _literal("compose", unit, path, octets, spans, last, what, read)
 
 
+def composed_words(unit: EffectiveUnit, line: CommandLine) -> list[str] | None:
+    """The words that compose gives the one service that runs an engine; None where that cannot be told for sure."""
+    path = _compose_path(unit, line)
+    if path is None or path not in unit.files:
+        return None
+    asked = compose_services([token.text for token in line.tokens[line.launch.place + 1 :]])
+    try:
+        services = [each for each in read_compose(unit.files[path]) if not asked or each.service in asked]
+    except OptionsError:
+        return None
+    found = [[octets.decode("utf-8", "replace") for octets, _ in each.words] for each in services]
+    engines = [
+        texts
+        for texts, each in zip(found, services, strict=True)
+        if engine_of(texts) is not None or engine_of_image(each.image) is not None
+    ]
+    if len(engines) != 1 or any("$" in text or "\0" in text for text in engines[0]):
+        return None
+    return engines[0]
+
+
 def compose_services(words: Sequence[str]) -> list[str]:
     """The services that `compose … up SERVICE…` is given, out of the words after `compose`; none: all of them."""
     index = 0

@@ -11,6 +11,7 @@ from console.errors import SettingElsewhereError
 from console.schema.facts import Facts
 from console.settings.command_line import command_line, scripts_of
 from console.settings.launch import read_launch
+from console.settings.option_sites import composed_words
 from console.settings.specifiers import specifiers
 from console.settings.variables import file_paths
 from console.units.effective import EffectiveUnit, UnitSource
@@ -86,7 +87,8 @@ def environment_on_disk(unit: EffectiveUnit) -> dict[str, str]:
 def argv_on_disk(unit: EffectiveUnit, variables: Mapping[str, str]) -> list[str] | None:
     """The words of the engine's command; None where there is none, several, or one we cannot resolve.
 
-    They are those of the one command systemd would run, or, where that is a shell or a wrapper, of the command in it.
+    They are those of the one command systemd would run, or, where that is a shell or a wrapper, of the command in it;
+    of compose, those it gives the engine.
     `$NAME` as a whole word is split at blanks, `${NAME}` is not, `$$` is a dollar sign (systemd.service(5)); after the
     `:` prefix they are ordinary characters.
     """
@@ -99,12 +101,15 @@ def argv_on_disk(unit: EffectiveUnit, variables: Mapping[str, str]) -> list[str]
         if specified is None:
             return None
         words.extend(_expand(specified, variables) if word.expands else [specified])
-    if read_launch(words, scripts_of(unit)).kind not in ("shell-string", "script"):
+    kind = read_launch(words, scripts_of(unit)).kind
+    if kind not in ("shell-string", "script", "compose"):
         return words
     try:
         inner = command_line(unit, commands[0], None, None)
     except SettingElsewhereError:
         return None
+    if inner.launch.kind == "compose":
+        return composed_words(unit, inner)
     if any(token.value.doubt is not None for token in inner.tokens):
         return None
     return inner.texts

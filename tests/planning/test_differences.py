@@ -11,7 +11,7 @@ from console.schema.facts import Facts, Process
 from console.schema.plan import Activation
 from console.secrets import Redactor
 from console.settings.resolve import argv_on_disk, environment_on_disk, unit_of
-from tests.fakes import ARGV, UNIT, facts
+from tests.fakes import ARGV, UNIT, facts, unit_file
 
 KEY = "plain-word-9000"
 
@@ -191,3 +191,16 @@ def test_of_a_container_only_the_words_behind_its_image_are_compared() -> None:
     assert found(facts(text, running=running)) == Activation()
     other = [*running[:-1], "4"]
     assert pair(found(facts(text, running=other))) == ["--tp 4 -> 2"]
+
+
+def test_of_a_compose_file_the_words_of_its_engine_are_compared() -> None:
+    text = "[Service]\nWorkingDirectory=/srv/m\nEnvironment=A=1\nExecStart=/usr/bin/docker compose up\n"
+    file = "services:\n  m:\n    image: vllm/vllm-openai:v1\n    command: --model /m --tp 2\n"
+    body = unit_file("/srv/m/compose.yaml", file).model_copy(update={"kind": "options"})
+    seen = facts(text, running=["/usr/bin/python3", "/usr/bin/vllm", "serve", "--model", "/m", "--tp", "4"])
+    seen = seen.model_copy(update={"files": (*seen.files, body)})
+    seen = seen.model_copy(
+        update={"unit": seen.unit.model_copy(update={"exec_start": ("/usr/bin/docker compose up",)})}
+    )
+    assert pair(found(seen)) == ["--tp 4 -> 2"]
+    assert found(seen).environment == ()

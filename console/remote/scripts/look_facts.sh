@@ -192,7 +192,7 @@ for folder in "${fragment%/*}" "$state_folder"; do
 done
 
 set +f
-find_container "$loaded_argv"
+find_container "$loaded_argv" "$working_folder" "$port"
 port_owner "$port" "${main_pid:-0}" "$(service_processes "$control_group" "$main_pid")"
 set -f
 section process

@@ -6,7 +6,7 @@
 unit=$1 port=$2 cursor=$3 gpu=${4:-} log_file=${5:-} log_begin=${6:-}
 
 section unit
-unit_show=$(systemctl show --no-pager --property=Id,LoadState,ActiveState,SubState,Result,NeedDaemonReload,MainPID,InvocationID,NRestarts,ExecMainCode,ExecMainStatus,ControlGroup,Job,ExecStart -- "$unit" 2>&1)
+unit_show=$(systemctl show --no-pager --property=Id,LoadState,ActiveState,SubState,Result,NeedDaemonReload,MainPID,InvocationID,NRestarts,ExecMainCode,ExecMainStatus,ControlGroup,Job,ExecStart,WorkingDirectory -- "$unit" 2>&1)
 printf 'status=%s\n%s\n' "$?" "$unit_show"
 unit_property InvocationID && invocation=$property
 unit_property MainPID && main_pid=$property
@@ -14,7 +14,8 @@ unit_property ControlGroup && control_group=$property
 unit_property ActiveState && active=$property
 unit_property SubState && active=$active/$property
 
-unit_property ExecStart && find_container "$property"
+unit_property WorkingDirectory && working_folder=${property#!}
+unit_property ExecStart && find_container "$property" "$working_folder" "$port"
 
 section host
 first_line boot_id /proc/sys/kernel/random/boot_id

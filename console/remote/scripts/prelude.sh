@@ -191,40 +191,65 @@ listening_inodes() {
     $4 == "0A" && (port == "" || substr($2, length($2) - 3) == port) { printf "%s ", $10 }' /dev/null $listening_files
 }
 
-# EXEC_START as systemd shows it: the container that the command runs. Its processes are in a control group of their
-# own, and its log is its own where nobody is attached to it.
-container_pid='' container_name='' container_tool='' container_apart=''
+# EXEC_START WORKING_FOLDER PORT, the first as systemd shows it: the container that the command runs, itself or by compose.
+# Its processes are in a control group of their own, and its log is its own where nobody is attached to it.
+container_pids='' container_pid='' container_name='' container_tool='' container_apart=''
 find_container() {
   case $1 in
     *docker* | *podman* | *nerdctl*) ;;
     *) return 0 ;;
   esac
   container_argv=${1#*argv\[\]=}
-  container_verb='' container_word=''
+  container_verb='' container_word='' container_composed='' container_file=''
   set -f
   for container_next in ${container_argv%% ; ignore_errors=*}; do
     case $container_word:$container_next in
       --name:*) container_name=$container_next ;;
       *:--name=*) container_name=${container_next#--name=} ;;
+      -f:* | --file:*) container_file=$container_next ;;
+      *:--file=*) container_file=${container_next#--file=} ;;
+      *:docker-compose | *:podman-compose | *:*/docker-compose | *:*/podman-compose)
+        container_tool=${container_next%-compose} container_composed=yes
+        ;;
       *:docker | *:podman | *:nerdctl | *:*/docker | *:*/podman | *:*/nerdctl) container_tool=${container_tool:-$container_next} ;;
-      *:run | *:start) container_verb=${container_verb:-$container_next} ;;
+      *:compose) container_composed=yes ;;
+      *:run | *:start | *:up) container_verb=${container_verb:-$container_next} ;;
       *:-d | *:--detach) container_apart=yes ;;
       *:-a | *:-ai | *:-ia | *:--attach) container_verb=attach ;;
     esac
     container_word=$container_next
   done
-  set +f
-  if [ "$container_verb" = start ]; then
+  if [ -n "$container_composed" ]; then
+    case $container_file in
+      /*) container_file=${container_file%/*} ;;
+      */*) container_file=$2/${container_file%/*} ;;
+      *) container_file=$2 ;;
+    esac
+    container_file=label=com.docker.compose.project.working_dir=$container_file
+    # The one that the port is passed on to, else all of them: they may share the host's network.
+    container_name=$(container_says ps --quiet --filter "$container_file" --filter "publish=$3")
+    container_name=${container_name:-$(container_says ps --quiet --filter "$container_file")}
+  elif [ "$container_verb" = start ]; then
     container_apart=yes
     container_name=${container_name:-$container_word}
   fi
-  if [ -n "$container_tool" ] && [ -n "$container_name" ]; then
-    container_pid=$("$container_tool" inspect --format '{{.State.Pid}}' "$container_name" 2>/dev/null ||
-      root "$container_tool" inspect --format '{{.State.Pid}}' "$container_name" 2>/dev/null)
-  fi
-  case $container_pid in
-    '' | 0 | *[!0-9]*) container_pid='' ;;
+  for container_next in $container_name; do
+    container_pid=$(container_says inspect --format '{{.State.Pid}}' "$container_next")
+    case $container_pid in
+      '' | 0 | *[!0-9]*) ;;
+      *) container_pids="$container_pids $container_pid" ;;
+    esac
+  done
+  set +f
+  # Of several nobody can say which network, or whose log.
+  case ${container_pids# } in
+    '' | *' '*) container_pid='' container_apart='' ;;
   esac
+}
+
+# ARGUMENTS: what the container engine answers, asked as whoever logged in, else as root.
+container_says() {
+  "$container_tool" "$@" 2>/dev/null || root "$container_tool" "$@" 2>/dev/null
 }
 
 # Processes of a unit: its control group's, or the main process and its descendants where there is no such group.
@@ -272,10 +297,10 @@ process_log() {
 # CONTROL_GROUP MAIN_PID: the unit's processes and those of the container that `find_container` found.
 service_processes() {
   unit_processes "$1" "$2"
-  if [ -n "$container_pid" ]; then
+  for service_container in $container_pids; do
     echo
-    unit_processes "$(sed -n 's/^0:://p' "/proc/$container_pid/cgroup" 2>/dev/null)" "$container_pid"
-  fi
+    unit_processes "$(sed -n 's/^0:://p' "/proc/$service_container/cgroup" 2>/dev/null)" "$service_container"
+  done
 }
 
 # How far a log goes: bytes of a file, the time where it is a container's, which `container:` says.
