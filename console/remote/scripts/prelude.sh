@@ -213,13 +213,16 @@ find_container() {
         ;;
       *:docker | *:podman | *:nerdctl | *:*/docker | *:*/podman | *:*/nerdctl) container_tool=${container_tool:-$container_next} ;;
       *:compose) container_composed=yes ;;
-      *:run | *:start | *:up) container_verb=${container_verb:-$container_next} ;;
+      *:run | *:up) container_verb=${container_verb:-made} ;;
+      *:[s]tart) container_verb=${container_verb:-made-before} ;;
       *:-d | *:--detach) container_apart=yes ;;
       *:-a | *:-ai | *:-ia | *:--attach) container_verb=attach ;;
     esac
     container_word=$container_next
   done
-  if [ -n "$container_composed" ]; then
+  if [ -z "$container_tool" ]; then
+    container_name=''
+  elif [ -n "$container_composed" ]; then
     case $container_file in
       /*) container_file=${container_file%/*} ;;
       */*) container_file=$2/${container_file%/*} ;;
@@ -229,8 +232,10 @@ find_container() {
     # The one that the port is passed on to, else all of them: they may share the host's network.
     container_name=$(container_says ps --quiet --filter "$container_file" --filter "publish=$3")
     container_name=${container_name:-$(container_says ps --quiet --filter "$container_file")}
-  elif [ "$container_verb" = start ]; then
+  elif [ "$container_verb" = made-before ]; then
     container_apart=yes
+    container_name=$container_word
+  elif [ "$container_verb" = attach ]; then
     container_name=${container_name:-$container_word}
   fi
   for container_next in $container_name; do
@@ -280,20 +285,6 @@ unit_processes() {
   fi
 }
 
-# The file that a process writes its log to: what stderr is, else stdout; nothing where neither is a plain file.
-process_log() {
-  for log_number in 2 1; do
-    log_path=$(readlink -- "/proc/$1/fd/$log_number" 2>/dev/null || root readlink -- "/proc/$1/fd/$log_number" 2>/dev/null)
-    case $log_path in
-      /dev/* | *' (deleted)') ;;
-      /*)
-        printf '%s\n' "$log_path"
-        return 0
-        ;;
-    esac
-  done
-}
-
 # CONTROL_GROUP MAIN_PID: the unit's processes and those of the container that `find_container` found.
 service_processes() {
   unit_processes "$1" "$2"
@@ -301,6 +292,22 @@ service_processes() {
     echo
     unit_processes "$(sed -n 's/^0:://p' "/proc/$service_container/cgroup" 2>/dev/null)" "$service_container"
   done
+}
+
+# The file that a process writes its log to: what stderr is, else stdout; nothing where neither is a plain file.
+process_log() {
+  log_targets=$(readlink -- "/proc/$1/fd/2" "/proc/$1/fd/1" 2>/dev/null || root readlink -- "/proc/$1/fd/2" "/proc/$1/fd/1" 2>/dev/null)
+  while IFS= read -r log_target; do
+    case $log_target in
+      /dev/* | *' (deleted)') ;;
+      /*)
+        printf '%s\n' "$log_target"
+        return 0
+        ;;
+    esac
+  done <<LIST
+$log_targets
+LIST
 }
 
 # How far a log goes: bytes of a file, the time where it is a container's, which `container:` says.
