@@ -91,12 +91,6 @@ def test_the_window_is_doubled_proven_and_put_back(host: Host, desk: Desk) -> No
     assert done.finding("prompt_tokens") > 16384
     assert desk.trailers()["Change"] == ["context_length 16384 -> 32768"]
 
-    # Twice what the model was made for: it starts with less, which the proof sees, and the last window comes back.
-    over = desk.console("run", EXTEND_CONTEXT, "--yes", "--set", "to=131072", "--set", "expect=32768", timeout_s=280)
-
-    assert over.code == 4, over.err
-    assert window(host) == 32768
-
     back = desk.console("rollback", done.run_id, "--yes", timeout_s=280)
 
     assert back.code == 0, back.err
