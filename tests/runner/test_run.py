@@ -28,7 +28,7 @@ from console.schema.events import (
 )
 from console.schema.runbook import parse_runbook
 from console.steps.base import Step, StepIO, StepResult
-from console.steps.registry import STEP_KINDS
+from console.steps.registry import LOADED
 from tests.fakes import Told, context, target, target_run
 from tests.runner.job import FILE, RELOAD, RESTART, Host, Looks, job, raises
 
@@ -181,7 +181,7 @@ async def test_targets_tell_each_other_and_one_that_failed_is_not_waited_for(
             io.emit(Verified(target=io.plan.target.name, invocation_id=io.invocation))
             return StepResult("ok", "served")
 
-    monkeypatch.setitem(STEP_KINDS, "service.verify", Telling)
+    monkeypatch.setitem(LOADED, "service.verify", Telling)
     fleet = Fleet(tmp_path, "n1", "n2", "n3")
     failing(fleet, "n3")
     await fleet.go()
