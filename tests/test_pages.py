@@ -24,6 +24,7 @@ PAGES = (
     "docs/capacity.md",
     "docs/audit.md",
     "docs/terminal-ui.md",
+    "docs/tune.md",
 )
 # Run by CI itself, around this test.
 BY_CI = ("make demo", "make story", "make test", "pip install")

@@ -27,6 +27,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="tok/s that were expected, at N tokens of context; may be given again",
     )
     parser.add_argument("--ttft", default="", metavar="S", help="seconds to the first token")
+    parser.add_argument("--bottleneck", action="store_true", help="what limits it under load, from its recorded loads")
     parser.add_argument("--since", default="1h", metavar="TIME", help="how far back the log is read (default 1h)")
 
 
@@ -45,6 +46,10 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
         seconds(arguments.since)
     except ValueError as error:
         raise UsageError(str(error), hint="--baseline 138, --baseline 113@3072, --since 2h") from error
+    if arguments.bottleneck:
+        from console.cli import diagnose_bottleneck
+
+        return diagnose_bottleneck.run(arguments, output)
     if arguments.prompt < 0 or arguments.tokens < 0:
         raise UsageError("--prompt and --tokens are counts of tokens")
     fields: dict[str, one_step.Field] = {

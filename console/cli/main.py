@@ -24,6 +24,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "facts": ("console.cli.facts", "what is so on a target, at four levels"),
     "capacity": ("console.cli.capacity", "will a context fit, and what would make it fit"),
     "diagnose": ("console.cli.diagnose", "why is it slow? Explained from its log and record; no load is sent"),
+    "workload": ("console.cli.workload", "the shape of the traffic, out of traces and request logs"),
     "history": ("console.cli.history", "what happened, from the results repository"),
     "handover": ("console.cli.handover", "one page for whoever takes over"),
     "doctor": ("console.cli.doctor", "is the unit sane, and would the host start it again"),

@@ -13,6 +13,7 @@ VERBS = {
     "decode": ("measure.decode", "Measure the decode rate"),
     "sweep": ("measure.sweep", "Measure step time over context"),
     "load": ("measure.load", "Measure latencies under load"),
+    "replay": ("measure.replay", "Replay a frozen trace"),
 }
 
 
@@ -42,6 +43,21 @@ def add(parser: argparse.ArgumentParser) -> None:
     load.add_argument("--output-tokens", type=int, metavar="N", help="length of each answer (default 256)")
     load.add_argument("--text-class", metavar="CLASS", help="repetitive, prose, code or analysis (default prose)")
     one_step.add(load)
+    replay = verbs.add_parser("replay", help="a frozen trace, sent as it came; never on a live target")
+    replay.add_argument("trace", metavar="TRACE", help="a name of `console workload freeze`, or a folder")
+    replay.add_argument("--speed", type=float, metavar="N", help="so many times as fast (default 1)")
+    replay.add_argument("--minutes", type=float, metavar="N", help="no longer than this (default the whole trace)")
+    replay.add_argument("--longer", choices=("skip", "cut"), help="requests that do not fit (default skip)")
+    replay.add_argument("--ttft", type=float, metavar="S", help="a good request's seconds to the first token")
+    replay.add_argument("--gap-ms", type=float, metavar="MS", help="a good request's time between two tokens")
+    one_step.add(replay)
+    baseline = verbs.add_parser("baseline", help="sweep, load and replay beside what its log shows of production")
+    baseline.add_argument("--trace", required=True, metavar="TRACE", help="a frozen trace")
+    baseline.add_argument("--since", default="1h", metavar="TIME", help="of the production sample (default 1h)")
+    baseline.add_argument("--minutes", type=float, metavar="N", help="of the replay (default the whole trace)")
+    baseline.add_argument("--concurrency", metavar="LIST", help="streams of the load (default 1,2,4,8)")
+    baseline.add_argument("--contexts", metavar="LIST", help="of the sweep")
+    one_step.add(baseline)
 
 
 def add_common(parser: argparse.ArgumentParser) -> None:
@@ -52,6 +68,10 @@ def add_common(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, output: Output) -> int:
+    if arguments.measure == "baseline":
+        from console.cli import baseline
+
+        return baseline.run(arguments, output)
     uses, title = VERBS[arguments.measure]
     return one_step.run(arguments, output, one_step.runbook_of(uses, title, fields_of(arguments)))
 
@@ -72,9 +92,18 @@ def fields_of(arguments: argparse.Namespace) -> dict[str, one_step.Field]:
         "rate": "rate",
         "requests": "requests",
         "context": "context",
+        "speed": "speed",
+        "minutes": "minutes",
+        "longer": "longer",
+        "ttft": "ttft",
+        "gap_ms": "gap_ms",
     }
     fields = {key: getattr(arguments, name, None) for name, key in named.items()}
     found: dict[str, one_step.Field] = {key: value for key, value in fields.items() if value is not None}
+    if getattr(arguments, "trace", None):
+        # A folder of this machine by its whole path: the run may be resumed from elsewhere.
+        own = Path(arguments.trace).expanduser()
+        found["trace"] = str(own.resolve()) if own.exists() else arguments.trace
     if getattr(arguments, "prompt_file", None):
         found["prompt_file"] = str(Path(arguments.prompt_file).resolve())
     if getattr(arguments, "on_live", False):

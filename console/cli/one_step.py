@@ -37,13 +37,21 @@ def runbook_of(uses: str, title: str, fields: Mapping[str, Field], *, together: 
 
     Raises InvalidFileError for keys or values that the step does not take.
     """
-    name = uses.replace(".", "-")
+    where = f"console {uses.replace('.', ' ')}"
+    return runbook_of_steps(uses.replace(".", "-"), title, [(uses, fields)], where, together=together)
+
+
+def runbook_of_steps(
+    name: str, title: str, steps: Sequence[tuple[str, Mapping[str, Field]]], where: str, *, together: bool = False
+) -> Runbook:
+    """The same of several steps, one after the other."""
     lines = ["schema = 1", f"name = {json.dumps(name)}", f"title = {json.dumps(title)}", 'unattended = "proceed"', ""]
     lines[-1:] = ['waves = ["100%"]', ""] if together else [""]
-    lines += ["[[step]]", f"uses = {json.dumps(uses)}"]
-    lines += [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in fields.items()]
+    for uses, fields in steps:
+        lines += ["[[step]]", f"uses = {json.dumps(uses)}"]
+        lines += [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in fields.items()]
     text = "\n".join(lines) + "\n"
-    runbook = parse_runbook(text, tomllib.loads(text), f"console {uses.replace('.', ' ')}")
+    runbook = parse_runbook(text, tomllib.loads(text), where)
     lint.lint(runbook)
     return runbook
 

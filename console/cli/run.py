@@ -30,6 +30,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     runbooks.add_binding(parser)
     parser.add_argument("--plan", metavar="FILE", help="carry out a plan saved with 'console plan --out'; used once")
     parser.add_argument("--override", default="", metavar="REASON", help="change outside the policy's windows, and why")
+    parser.add_argument("--continue", dest="continued", default="", metavar="ID", help="go on with an experiment")
     add_pending(parser)
     add_words(parser)
 
@@ -108,6 +109,12 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     chosen = allowed(hosts, runbook, chosen, arguments.override)
     policy.attended(runbook, targets, terminal=chosen.terminal, yes=chosen.yes, reason=chosen.reason)
     approved(hosts, targets, runbook, None, "")
+    if runbook.experiment is not None:
+        from console.cli import experiment
+
+        return experiment.run(arguments, output, runbook, variables, hosts, targets, chosen)
+    if arguments.continued:
+        raise UsageError("--continue is for a runbook with an [experiment] table")
     front = Front(output, json=arguments.json, title=runbook.title or runbook.name)
     request = Request(
         runbook=runbook,

@@ -85,6 +85,27 @@ class Repository:
             return sha
         return self._sha_of(folder) or sha  # put on top of what others pushed, it has another name
 
+    def commit_folder(self, folder: str, files: Mapping[str, bytes], text: str) -> str:
+        """Commit files that are no record; returns the commit that has them as they are. Raises CommitError."""
+        self.open()
+        with self._locked():
+            branch = self._branch()
+            try:
+                write_documents(self.path / folder, files)
+            except OSError as error:
+                raise self._error(
+                    f"cannot write: {error.strerror or error}", where=str(error.filename or "")
+                ) from error
+            self._git.run("add", "-f", "-N", "--", folder)
+            if not self._git.run("diff", "--quiet", "HEAD", "--", folder).ok:
+                answer = self._by_porcelain(folder, text, self._identity_if_none())
+                if not answer.ok:
+                    self._unstage(folder)
+                    raise refusals.refused(answer, self.path, self._patience_s)
+            sha = self._git.run("log", "-1", "--format=%H", "--", folder).out.strip()
+        self._push(branch)
+        return sha
+
     def publish(self) -> str:
         """Push what the upstream lacks; returns why it could not be, empty where nothing is left to push."""
         self.open()

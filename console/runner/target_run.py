@@ -44,12 +44,14 @@ from console.schema.events import (
     ChangeMade,
     ChangeUndone,
     Event,
+    LevelMeasured,
     StepFinished,
     StepProgress,
     StepStarted,
 )
 from console.schema.facts import Facts
 from console.schema.hosts import Target
+from console.schema.loads import Level
 from console.schema.outcome import StepOutcome
 from console.schema.plan import Plan, PlannedStep
 from console.steps.base import StepIO
@@ -94,6 +96,8 @@ class TargetRun:
         self.message = ""
         self.step_aborted = False
         self.cells: list[Cell] = []
+        self.loads: list[Level] = []
+        self.kept: dict[str, str] = {}
         self.logging: list[asyncio.Task[Any]] = []
         self.stop = context.abort.of_target()
 
@@ -308,6 +312,8 @@ class TargetRun:
             results_path=self.context.results_path,
             together=self.context.together,
             cells=self.cells,
+            loads=self.loads,
+            kept=self.kept,
         )
 
     async def _ask_in(self, step: PlannedStep, text: str, choices: tuple[str, ...], default: str) -> str:
@@ -318,6 +324,8 @@ class TargetRun:
         """What a step says; cells are kept for the steps after it."""
         if isinstance(event, CellMeasured):
             self.cells.append(event.cell)
+        elif isinstance(event, LevelMeasured):
+            self.loads.append(event.level)
         return self.context.emit(event)
 
     def later(self, work: Coroutine[Any, Any, Any]) -> None:
@@ -379,9 +387,11 @@ class TargetRun:
         came_in = isinstance(error, StalePlanError | RestartedByOthersError | LockHeldError)
         if came_in and self.made and await undo.by_guard(self, error):
             return
-        if (self.proven or not front_door.touched(self)) and not not_ours:
+        # What is proven serves, and is not put back; a gate is what asks whether it may stay all the same.
+        stays = self.proven and not (step.uses.startswith("gate.") and step.on_failure == "rollback")
+        if (stays or not front_door.touched(self)) and not not_ours:
             await front_door.bring_back(self)
-        if nothing_made or self.proven or step.on_failure != "rollback":
+        if nothing_made or stays or step.on_failure != "rollback":
             return
         if lost:
             undo.pending(self, error, self.context.clock.monotonic())

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from pydantic import ConfigDict, Field, model_validator
 
 from console.errors import InvalidFileError
+from console.schema.experiment import ExperimentTable
 from console.schema.names import Frozen, Name, Seconds
 from console.schema.toml_file import check_schema, line_of, read_toml, validate
 
@@ -87,6 +88,7 @@ class Runbook(Frozen):
     guard_if: Literal["not-serving", "unconfirmed"] = "not-serving"
     unattended: Literal["refuse", "proceed"] = "refuse"
     vars: Mapping[Name, Variable] = Field(default_factory=dict)
+    experiment: ExperimentTable | None = None
     step: tuple[StepTable, ...]
     text: str = Field(default="", exclude=True)
     path: str = Field(default="", exclude=True)

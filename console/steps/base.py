@@ -19,6 +19,7 @@ from console.schema.events import Event
 from console.schema.facts import Facts
 from console.schema.group import GroupSeen
 from console.schema.hosts import Target
+from console.schema.loads import Level
 from console.schema.outcome import StepOutcome
 from console.schema.plan import OnAbort, Plan, PlannedStep
 from console.settings.edit import Edit
@@ -88,6 +89,8 @@ class StepIO:
     ask: Callable[[str, tuple[str, ...], str], Awaitable[str]] | None = None  # text, answers, the one of silence
     later: Callable[[Coroutine[Any, Any, Any]], None] = lambda work: work.close()  # still to be done after a stop
     cells: list[Cell] = field(default_factory=list)  # measured so far in this run
+    loads: list[Level] = field(default_factory=list)  # the same of loads and replays
+    kept: dict[str, str] = field(default_factory=dict)  # what a step keeps for a later one: answers from before
     results_path: Path | None = None  # the results repository, where there is one
     together: Together | None = None  # with the other targets of this run
 

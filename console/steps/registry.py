@@ -23,10 +23,14 @@ _NAMES = (
     "fabric.task",
     "measure.decode",
     "diagnose.decode",
+    "diagnose.bottleneck",
     "measure.sweep",
     "measure.load",
     "lb.in",
     "service.observe",
+    "measure.replay",
+    "gate.performance",
+    "gate.quality",
 )
 
 

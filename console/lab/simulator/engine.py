@@ -9,11 +9,12 @@ from array import array
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from .faults import read_fault
 from .memory import Limits, Memory
 from .options import Options
 from .scheduler import Job, Scheduler
 from .sim_clock import SimClock, log
-from .text_model import accept_length, tokenize
+from .text_model import accept_length, recall, tokenize
 
 STARTING, UP, STOPPING = "starting", "up", "stopping"
 
@@ -101,12 +102,18 @@ class Engine:
             accept=accept_length(self.options, count, words) if self.speculates else 1.0,
             natural_end=ends,
             arrival=self.clock.now(),
+            recalled=recall(words, forgets=self._forgets(count)),
         )
         if self.cold and not warm_up:
             self.cold = False
             job.extra_s = self.options.first_request_s
         self.scheduler.submit(job)
         return job
+
+    def _forgets(self, prompt_tokens: int) -> bool:
+        if self.arguments.kv_cache_dtype == "auto":
+            return False
+        return read_fault(self.options.fault_file).hits("lossy-recall", prompt_tokens)
 
     def meta_info(self, job: Job) -> dict[str, Any]:
         """What 0.5.10 says beside the text; times are simulated seconds."""

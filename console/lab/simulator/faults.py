@@ -6,12 +6,16 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-NAMES = ("oom", "pool-shrinks", "crash-loop", "hang", "stale-port", "slow-load")
+NAMES = ("oom", "pool-shrinks", "crash-loop", "hang", "stale-port", "slow-load", "lossy-recall")
 
 
 @dataclass(frozen=True)
 class Fault:
-    """`above_context`: only starts with a longer context have it, so that a rollback finds a working engine."""
+    """`above_context`: only starts with a longer context have it, so that a rollback finds a working engine.
+
+    `lossy-recall` is of an engine that runs: with a quantised KV cache it forgets what stood in prompts longer than
+    `above_context` tokens.
+    """
 
     name: str = ""
     above_context: int = 0

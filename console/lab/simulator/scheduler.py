@@ -7,6 +7,7 @@ import math
 import random
 from array import array
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from .memory import Limits
@@ -37,10 +38,11 @@ class Job:
     finished_at: float | None = None
     reason: str = ""  # stop, length, abort
     aborted: bool = False
+    recalled: Sequence[str] = ()
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
-        self.reply = Reply(self.prompt)
+        self.reply = Reply(self.prompt, self.recalled)
 
     @property
     def context(self) -> int:

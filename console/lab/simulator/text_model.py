@@ -39,19 +39,42 @@ STRIDES = [stride for stride in range(1, len(PIECES)) if math.gcd(stride, len(PI
 class Reply:
     """The tokens an answer would have: the same for the same prompt, as at temperature 0."""
 
-    def __init__(self, prompt: Sequence[int]) -> None:
+    def __init__(self, prompt: Sequence[int], recalled: Sequence[str] = ()) -> None:
+        self.recalled = recalled  # what the answer begins with: something that stood in the prompt
         self.offset = zlib.crc32(bytes(memoryview(array("I", prompt[-64:])).cast("B"))) % len(PIECES)
 
     def tokens(self, start: int, end: int) -> list[int]:
-        return [PIECE_TOKENS[self.at(index)] for index in range(start, end)]
+        known = [token_of(piece) for piece in self.recalled[start:end]]
+        return known + [PIECE_TOKENS[self.at(index)] for index in range(start + len(known), end)]
 
     def text(self, start: int, end: int) -> str:
-        return "".join(" " + PIECES[self.at(index)] for index in range(start, end))
+        known = self.recalled[start:end]
+        rest = (PIECES[self.at(index)] for index in range(start + len(known), end))
+        return "".join(f" {piece}" for piece in (*known, *rest))
 
     def at(self, index: int) -> int:
         """Which piece of the sample is next. Each round goes through it with another stride: answers do not loop."""
         rounds, place = divmod(index, len(PIECES))
         return (self.offset + place * STRIDES[rounds % len(STRIDES)]) % len(PIECES)
+
+
+def recall(words: Sequence[Any], *, forgets: bool) -> list[str]:
+    """The word that followed the last RECALL words where they stood earlier in the prompt; a wrong one if it forgets.
+
+    Only where the prompt ends as a question after a code does, `… code is`.
+    """
+    last = [str(word) for word in words[-RECALL:]]
+    if last[-2:] != ["code", "is"]:
+        return []
+    for index in range(len(words) - RECALL - 1, RECALL - 1, -1):
+        if words[index] == "is" and [str(word) for word in words[index + 1 - RECALL : index + 1]] == last:
+            found = str(words[index + 1]).strip(".,;")
+            return [found.translate(OTHER_DIGITS) if forgets else found]
+    return []
+
+
+RECALL = 5
+OTHER_DIGITS = str.maketrans("0123456789", "1234567890")
 
 
 def accept_length(options: Options, prompt_tokens: int, words: Sequence[Any]) -> float:

@@ -1,0 +1,179 @@
+"""What limits a service under load: named when the evidence says one thing, else what to measure next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import mean, pstdev
+from typing import Literal
+
+Kind = Literal["decode bandwidth", "KV capacity", "placement", "prefill", "queueing", "client"]
+
+FULL, ROOM = 0.90, 0.80  # of the KV pool
+NEARLY_FREE = 1.5  # a step with many streams may take so much longer and still be limited by reading weights
+MANY = 4  # times as many streams before that says anything
+HIT_LOST = 0.20  # of the share of cached tokens, from few streams to many
+PREFILL_SHARE = 0.5  # of a request's time before its first token
+LATE_MS = 10.0
+UNEVEN = 0.5  # standard deviation of load over replicas, as a share of the mean
+HIT_APART = 0.30
+
+NEXT: Mapping[Kind, tuple[str, str]] = {
+    "decode bandwidth": (
+        "the same load with a drafter, or with another precision of weights: tokens a step or bytes a step",
+        "speculation and quantisation of weights; more streams cost little, so batch more",
+    ),
+    "KV capacity": (
+        "the same load with half the context: usage, retractions and lost hits must fall",
+        "fp8 KV cache, a larger memory share, decode context parallelism, a CPU cache tier; then fewer streams",
+    ),
+    "placement": (
+        "each member alone with the same load: all must be alike",
+        "the router: cache-aware routing, balance by load, warm caches after a scale-out",
+    ),
+    "prefill": (
+        "the same load with prompts that are in the cache: the first token must come at once",
+        "prefix cache and routing for it, chunk size, then prefill apart from decode",
+    ),
+    "queueing": (
+        "the same load with a higher limit of requests at once: the queue must go and the step grow",
+        "max running requests, then replicas",
+    ),
+    "client": (
+        "the same load from a machine of its own",
+        "none: the client was measured, not the service",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One level of a load or replay. None: not known. `hit` and `pool` are shares, times are medians in seconds."""
+
+    streams: float
+    gap_s: float | None = None
+    ttft_s: float | None = None
+    e2e_s: float | None = None
+    pool: float | None = None
+    queued: int | None = None
+    hit: float | None = None
+    lag_ms: float | None = None
+
+
+@dataclass(frozen=True)
+class Member:
+    """One replica of a group as its log shows it: requests at once on average, and its share of cached tokens."""
+
+    target: str
+    running: float
+    hit: float | None = None
+
+
+@dataclass(frozen=True)
+class Sign:
+    """`strong`: enough to name it, if nothing else is as strong."""
+
+    kind: Kind
+    strong: bool
+    evidence: str
+
+    @property
+    def confirm(self) -> str:
+        return NEXT[self.kind][0]
+
+    @property
+    def layer(self) -> str:
+        return NEXT[self.kind][1]
+
+
+@dataclass(frozen=True)
+class Bottleneck:
+    """`kind` None: inconclusive; `measure` says what would decide."""
+
+    kind: Kind | None
+    signs: tuple[Sign, ...]
+    measure: str = ""
+
+    def sentence(self) -> str:
+        if self.kind is None:
+            return f"inconclusive: {self.measure}"
+        first = next(one for one in self.signs if one.kind == self.kind)
+        return f"{self.kind}: {first.evidence}"
+
+
+def bottleneck(levels: Sequence[Seen], members: Sequence[Member] = ()) -> Bottleneck:
+    """Judge the levels of one target, from few streams to many, and the members of its group."""
+    ordered = sorted(levels, key=lambda one: one.streams)
+    signs = (*_signs(ordered), *_placement(members))
+    strong = [one for one in signs if one.strong]
+    if any(one.kind == "client" for one in strong):
+        return Bottleneck("client", signs)
+    if len(strong) == 1:
+        return Bottleneck(strong[0].kind, signs)
+    if strong:
+        named = " and ".join(one.kind for one in strong)
+        return Bottleneck(None, signs, f"{named} at once; tell them apart: {'; '.join(one.confirm for one in strong)}")
+    return Bottleneck(None, signs, _missing(ordered))
+
+
+def _missing(ordered: Sequence[Seen]) -> str:
+    if not ordered:
+        return "no load on record: console measure load TARGET --concurrency 1,4,16"
+    if ordered[-1].streams < MANY * ordered[0].streams:
+        return f"only {ordered[-1].streams:g} streams were tried: console measure load with four times as many"
+    if all(one.pool is None for one in ordered):
+        return "the engine does not say how full its pool is: start it with its metrics, and load it again"
+    return "nothing is near its limit: load it with more streams or longer prompts"
+
+
+def _signs(ordered: Sequence[Seen]) -> Iterator[Sign]:
+    if not ordered:
+        return
+    few, many = ordered[0], ordered[-1]
+    if many.lag_ms is not None and many.lag_ms > LATE_MS:
+        yield Sign("client", True, f"our own loop was {many.lag_ms:.0f} ms late (p99)")
+    queued = (many.queued or 0) > 0
+    pool = many.pool
+    lost = few.hit - many.hit if few.hit is not None and many.hit is not None and few is not many else 0.0
+    if pool is not None and pool >= FULL:
+        told = [f"the pool is {pool:.0%} full at {many.streams:g} streams"]
+        told += [f"{many.queued} requests wait"] if queued else []
+        told += [f"cached tokens fall from {few.hit:.0%} to {many.hit:.0%}"] if lost > HIT_LOST else []
+        yield Sign("KV capacity", queued or lost > HIT_LOST, ", ".join(told))
+    elif lost > HIT_LOST:
+        yield Sign("KV capacity", False, f"cached tokens fall from {few.hit:.0%} to {many.hit:.0%}")
+    if queued and (pool is None or pool < ROOM):
+        room = f"the pool is {pool:.0%} full" if pool is not None else "the pool's use is not known"
+        yield Sign("queueing", pool is not None, f"{many.queued} requests wait while {room}")
+    if many.ttft_s and many.e2e_s and many.ttft_s >= PREFILL_SHARE * many.e2e_s and not queued:
+        yield Sign("prefill", True, f"{many.ttft_s / many.e2e_s:.0%} of a request's time is before its first token")
+    yield from _decode(few, many, queued=queued)
+
+
+def _decode(few: Seen, many: Seen, *, queued: bool) -> Iterator[Sign]:
+    if few.gap_s is None or many.gap_s is None or many.streams < MANY * few.streams:
+        return
+    slower = many.gap_s / few.gap_s
+    if slower <= NEARLY_FREE and not queued and (many.pool is None or many.pool < FULL):
+        told = f"{many.streams / few.streams:.0f} times as many streams make a token only {slower:.2f} times as slow"
+        before = (many.ttft_s or 0.0) / many.e2e_s if many.e2e_s else 0.0
+        yield Sign("decode bandwidth", before < PREFILL_SHARE, f"{told}: compute is to spare, a step waits for memory")
+
+
+def _placement(members: Sequence[Member]) -> Iterator[Sign]:
+    if len(members) < 2:
+        return
+    loads = [one.running for one in members]
+    middle = mean(loads)
+    if middle > 0 and pstdev(loads) > UNEVEN * middle:
+        most = max(members, key=lambda one: one.running)
+        least = min(members, key=lambda one: one.running)
+        told = f"{most.target} has {most.running:.1f} requests at once, {least.target} {least.running:.1f}"
+        yield Sign("placement", True, f"{told}: spread {pstdev(loads) / middle:.0%} of the mean")
+        return
+    hits = {one.target: one.hit for one in members if one.hit is not None}
+    if len(hits) > 1 and max(hits.values()) - min(hits.values()) > HIT_APART:
+        cold = min(hits, key=lambda name: hits[name])
+        yield Sign(
+            "placement", True, f"{cold} finds {hits[cold]:.0%} of its prompts cached, another {max(hits.values()):.0%}"
+        )

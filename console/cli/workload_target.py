@@ -1,0 +1,66 @@
+"""`console workload profile --target`: the shape of what a target serves, out of its own request log."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+
+from console.analysis.workload.batch import Batch
+from console.analysis.workload.profile import Profile
+from console.cli.inventory import inventory
+from console.cli.output import Output
+from console.clock import SystemClock
+from console.engines.registry import engine_named
+from console.errors import RefusedError, UsageError
+from console.facts.collect import collect
+from console.facts.requests import look_at_requests
+from console.planning import policy
+from console.planning.bind import bind
+from console.remote.session import connect_reader
+from console.remote.ssh import Connections
+from console.schema.hosts import Target
+from console.schema.names import seconds
+from console.schema.workload import WorkloadProfile
+
+
+def profile_of_target(arguments: argparse.Namespace, output: Output) -> WorkloadProfile:
+    """Raises UsageError, ConnectError, and RefusedError where the engine logs no requests."""
+    try:
+        since_s = float(seconds(arguments.since))
+    except ValueError as error:
+        raise UsageError(str(error), hint="--since 1h") from error
+    hosts = inventory(arguments)
+    targets = bind(hosts, [arguments.target], (), None)
+    if len(targets) != 1:
+        raise UsageError(f"{arguments.target} is {len(targets)} targets: a profile is of one")
+    policy.keys(targets, os.environ)
+    batch = asyncio.run(_look(targets[0], since_s, output))
+    profile = Profile()
+    profile.add(batch)
+    if not profile.input.n:
+        raise RefusedError(
+            f"its log has no ended request of the last {arguments.since}",
+            where=targets[0].name,
+            hint="SGLang: --log-requests --log-requests-level 0 --log-requests-format json; or profile a trace",
+        )
+    return profile.result(files=[targets[0].name], kind="request log")
+
+
+async def _look(target: Target, since_s: float, output: Output) -> Batch:
+    connections = Connections(os.environ)
+    try:
+        reader = await connect_reader(
+            target,
+            redactor=output.redactor,
+            clock=SystemClock(speed=target.host.speed),
+            environment=os.environ,
+            connections=connections,
+        )
+        try:
+            facts = await collect(reader, engine_named(target.service.engine))
+            return await look_at_requests(reader, facts, since_s)
+        finally:
+            await reader.aclose()
+    finally:
+        await connections.aclose()

@@ -1,0 +1,160 @@
+"""An experiment: a series of ordinary runs of one runbook, one an arm, until its own results say that it is over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from console.analysis.tuning.experiment import Candidate, Result, Settings, Spec, Standing, standing
+from console.analysis.tuning.objective import parse_objective
+from console.errors import RefusedError
+from console.runs.experiment_log import ExperimentLog
+from console.schema.events import ConclusionMade, Event, FindingMade
+from console.schema.runbook import Runbook, Value
+
+# How a run may end without ending the experiment: done; rolled back or refused, which is an answer about its arm.
+DONE, ABOUT_ITS_ARM = (0,), (1, 4)
+SETTLE = "settle"
+
+
+@dataclass(frozen=True)
+class ArmEnd:
+    """How one run of an arm ended, and what it measured."""
+
+    exit_code: int
+    run: str
+    figures: Mapping[str, Sequence[float]]
+    minutes: float
+    limit: str = ""
+    why: str = ""
+
+
+class RunArm(Protocol):
+    def __call__(self, name: str, variables: dict[str, Value]) -> ArmEnd: ...
+
+
+def spec_of(runbook: Runbook) -> Spec:
+    """What its [experiment] table asks for. Raises InvalidFileError, RefusedError for a runbook without one."""
+    table = runbook.experiment
+    if table is None:
+        raise RefusedError("the runbook has no [experiment] table", where=runbook.path)
+    for name, settings in table.arms.items():
+        unknown = [variable for variable in settings if variable not in runbook.vars]
+        if unknown:
+            raise RefusedError(f"arm {name} sets {', '.join(unknown)}, which is no variable", where=runbook.path)
+    return Spec(
+        objective=parse_objective(table.objective, f"{runbook.path}: [experiment] objective"),
+        base=Candidate("base", ()),
+        candidates=tuple(Candidate(name, settings_of(settings)) for name, settings in table.arms.items()),
+        restarts=table.restarts,
+        most_restarts=table.most_restarts,
+        most_minutes=table.budget / 60,
+        until_met=table.until_met,
+    )
+
+
+def settings_of(values: Mapping[str, Value]) -> Settings:
+    return tuple(
+        (name, str(value).lower() if isinstance(value, bool) else str(value)) for name, value in values.items()
+    )
+
+
+def variables_of(spec: Spec, now: Standing, arm: str, given: Mapping[str, Value], runbook: Runbook) -> dict[str, Value]:
+    """The variables of an arm: those given, then of every candidate that was kept before it, then its own."""
+    table = runbook.experiment
+    assert table is not None
+    found = dict(given)
+    for decision in now.decisions:
+        if decision.verdict == "keep":
+            found |= table.arms[decision.candidate]
+    if arm != spec.base.name:
+        found |= table.arms[arm]
+    return found
+
+
+def conduct(
+    runbook: Runbook,
+    given: Mapping[str, Value],
+    log: ExperimentLog,
+    run_arm: RunArm,
+    say: Callable[[str], object],
+) -> Standing:
+    """Run arm after arm until it is over, then leave what was kept in service.
+
+    Every result is on disk before the next run begins, so that an interrupted experiment goes on where it was. Raises
+    RefusedError when a run ends in a way that is no answer about its arm: somebody must look first.
+    """
+    spec = spec_of(runbook)
+    results = log.results()
+    while (now := standing(spec, results)).next_arm is not None:
+        say(f"{now.next_arm} for {now.versus} against {now.kept}, run {len(results) + 1}")
+        variables = variables_of(spec, now, now.next_arm, given, runbook)
+        result = _result(now.next_arm, now.versus, run_arm(now.next_arm, variables), now.kept)
+        log.add(result)
+        results.append(result)
+    if results and _serves(results, spec.base.name) != now.kept:
+        say(f"{now.kept} goes back into service")
+        end = run_arm(now.kept, variables_of(spec, now, now.kept, given, runbook))
+        if end.exit_code not in (*DONE, 10):
+            raise stopped(end, now.kept)
+        log.add(Result(now.kept, SETTLE, end.figures, minutes=end.minutes, run=end.run))
+    return now
+
+
+def _serves(results: Sequence[Result], base: str) -> str:
+    """The arm that the last run left in service: a run that was rolled back left the one before it."""
+    arm = base
+    for one in results:
+        arm = one.arm if one.ok else arm
+    return arm
+
+
+def _result(arm: str, versus: str, end: ArmEnd, kept: str) -> Result:
+    if end.exit_code in DONE or end.exit_code == 10:
+        return Result(arm, versus, end.figures, minutes=end.minutes, run=end.run, limit=end.limit)
+    if end.exit_code in ABOUT_ITS_ARM and arm != kept:
+        return Result(arm, versus, {}, ok=False, minutes=end.minutes, run=end.run, why=end.why)
+    raise stopped(end, arm)
+
+
+def stopped(end: ArmEnd, arm: str) -> RefusedError:
+    return RefusedError(
+        f"run {end.run or '?'} of {arm} ended with {end.exit_code}: {end.why or 'its end says nothing of the arm'}",
+        hint="console runs --open says what is left; then the same command with --continue goes on",
+    )
+
+
+class Figures:
+    """The figures of one run, out of its events."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, list[float]] = {}
+        self.run = ""
+        self.limit = ""
+        self.why = ""
+
+    def hear(self, event: Event) -> None:
+        self.run = event.run or self.run
+        if isinstance(event, FindingMade):
+            self._finding(event)
+        elif isinstance(event, ConclusionMade) and event.kind == "bottleneck":
+            self.limit = event.text.partition(":")[0]
+        elif event.type == "step.finished" and getattr(event, "outcome", "") in ("failed", "refused"):
+            self.why = self.why or str(getattr(event, "message", ""))
+
+    def _finding(self, event: FindingMade) -> None:
+        value = float(event.value) if isinstance(event.value, int | float) else None
+        if event.name == "replay_band" and event.source == "all":
+            self._keep({**event.figures, "e2e_p95_s": value})
+        elif event.name == "load_throughput":
+            self._keep({**event.figures, "tok_min_gpu": value})
+        elif event.name == "decode_rate" and "no headline" not in event.flags:
+            self._keep({"decode_tok_s": value})
+        elif event.name == "pool_served":
+            self._keep({"pool_tokens": value})
+
+    def _keep(self, figures: Mapping[str, float | None]) -> None:
+        for name, value in figures.items():
+            if value is not None and value > 0:
+                self.found.setdefault(name, []).append(value)

@@ -1,0 +1,57 @@
+"""A baseline as one table: what was measured beside what production shows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from console.schema.events import FindingMade
+from console.views.figures import number
+from console.views.tables import table
+
+ROWS: Mapping[str, str] = {
+    "decode_tok_s": "decode, tok/s a request",
+    "ttft_p50_s": "first token p50, s",
+    "ttft_p95_s": "first token p95, s",
+    "itl_p50_ms": "between tokens p50, ms",
+    "itl_p95_ms": "between tokens p95, ms",
+    "e2e_p95_s": "end to end p95, s",
+    "tok_min_gpu": "tokens/min/GPU",
+    "cache_hit_percent": "cached tokens, %",
+    "good_percent": "kept its goal, %",
+    "kv_use_percent": "KV pool in use, %",
+    "running": "requests at once",
+    "context_tokens": "context, tokens",
+    "accept_length": "avg commit",
+}
+
+
+def baseline_text(findings: Sequence[FindingMade]) -> str:
+    """Columns only for what there is; a figure that one side does not have is n/a."""
+    columns: dict[str, dict[str, float]] = {}
+    for one in findings:
+        value = float(one.value) if isinstance(one.value, int | float) else None
+        if one.name == "load_throughput" and one.text_class != "replay" and value is not None:
+            streams = one.figures.get("streams")
+            name = f"{streams:g} streams" if streams else "load"
+            columns[name] = {**one.figures, "tok_min_gpu": value, **_rate(one.figures)}
+        elif one.name == "replay_band" and one.source == "all" and value is not None:
+            columns["replay"] = {**one.figures, "e2e_p95_s": value, **_rate(one.figures)}
+        elif one.name == "running_requests" and value is not None:
+            columns["production"] = {**one.figures, "running": value}
+    if not columns:
+        return "nothing could be measured; the reasons stand above"
+    # The widest load stands for the others, so that the table fits beside replay and production.
+    loads = [name for name in columns if name.endswith("streams")]
+    shown = [*loads[:1], *loads[-1:]] if len(loads) > 1 else loads
+    shown += [name for name in ("load", "replay", "production") if name in columns]
+    rows = [
+        [text, *(number(round(columns[name][key], 3)) if key in columns[name] else "n/a" for name in shown)]
+        for key, text in ROWS.items()
+        if any(key in columns[name] for name in shown)
+    ]
+    return "\n".join(table(["", *shown], rows, right=range(1, 1 + len(shown))))
+
+
+def _rate(figures: Mapping[str, float]) -> dict[str, float]:
+    gap = figures.get("itl_p50_ms")
+    return {"decode_tok_s": 1000 / gap} if gap else {}
