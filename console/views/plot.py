@@ -27,11 +27,12 @@ class Point:
 
 @dataclass(frozen=True)
 class Series:
-    """Points in the order of x; `line`: joined by straight lines, else points alone."""
+    """Points in the order of x; `line`: joined by straight lines, else points alone; `marked`: or a line alone."""
 
     name: str
     points: tuple[Point, ...]
     line: bool = True
+    marked: bool = True
 
 
 @dataclass(frozen=True)
@@ -73,9 +74,7 @@ def chart(series: Sequence[Series], width: int, height: int, *, x: str, y: str, 
     if columns < margin:
         return []  # figures so long that nothing is left to draw on
     body = _ascii(drawn, frame, columns, rows) if ascii_only else _braille(drawn, frame, columns, rows)
-    said = [
-        pad(f"{y}   {'   '.join(f'{MARKS[index % len(MARKS)]} {one.name}' for index, one in enumerate(drawn))}", width)
-    ]
+    said = [pad(f"{y}   {'   '.join(f'{_mark(index, one)} {one.name}' for index, one in enumerate(drawn))}", width)]
     for index, line in enumerate(body):
         label = labels[0] if index == 0 else labels[1] if index == rows // 2 else labels[2] if index == rows - 1 else ""
         said.append(f"{label:>{margin - 1}} |{line}")
@@ -83,6 +82,10 @@ def chart(series: Sequence[Series], width: int, height: int, *, x: str, y: str, 
     left, right = number(_round(frame.left)), f"{number(_round(frame.right))} {x}"
     said.append(f"{'':>{margin}}{left}{right:>{max(1, columns + 1 - len(left))}}")
     return [cut(line, width) for line in said]
+
+
+def _mark(index: int, one: Series) -> str:
+    return MARKS[index % len(MARKS)] if one.marked else "--"
 
 
 def _round(value: float) -> float:
@@ -122,7 +125,7 @@ def _braille(series: Sequence[Series], frame: Frame, columns: int, rows: int) ->
     for index, one in enumerate(series):
         for column, row in [*_steps(one, frame, columns * 2, rows * 4), *_bars(one, frame, columns * 2, rows * 4)]:
             bits[row // 4][column // 2] |= _DOTS[column % 2][row % 4]
-        for point in one.points:
+        for point in one.points if one.marked else ():
             marks[frame.place(point.x, point.y, columns, rows)] = MARKS[index % len(MARKS)]
     return [
         "".join(
@@ -140,7 +143,7 @@ def _ascii(series: Sequence[Series], frame: Frame, columns: int, rows: int) -> l
         for column, row in _bars(one, frame, columns, rows):
             grid[row][column] = "|"
     for index, one in enumerate(series):
-        for point in one.points:
+        for point in one.points if one.marked else ():
             column, row = frame.place(point.x, point.y, columns, rows)
             grid[row][column] = MARKS[index % len(MARKS)]
     return ["".join(line).rstrip() for line in grid]

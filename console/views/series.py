@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from console.schema.events import ConclusionMade, FindingMade
 from console.views.cells import wrap
@@ -11,6 +11,8 @@ from console.views.figures import number
 from console.views.plot import Point, Series, chart
 from console.views.tables import table
 
+# In a narrow terminal: finding, context, value, and the difference to the earlier run.
+NARROW, KEPT = 60, (0, 2, 3, 6)
 # What is drawn, in this order of preference.
 DRAWN = ("step_time", "decode_rate", "ttft", "prefill_rate")
 
@@ -48,6 +50,23 @@ def series_of(findings: Iterable[FindingMade], label: str, name: str) -> list[Se
     ]
 
 
+def fit_line(findings: Iterable[FindingMade], label: str) -> list[Series]:
+    """The line that was fitted through step times, over what was measured: the same one as in the record's chart."""
+    for finding in findings:
+        lowest, dots, highest = str(finding.context_tokens or "").partition("..")
+        figures = finding.figures
+        if finding.name != "step_time_fit" or not dots or not {"intercept_ms", "slope_ms_per_token"} <= figures.keys():
+            continue
+        try:
+            ends = (float(lowest), float(highest))
+        except ValueError:
+            continue
+        a, b = figures["intercept_ms"], figures["slope_ms_per_token"]
+        name = f"{label} {a:.4g} + {b:.4g} · context"
+        return [Series(name, tuple(Point(x, a + b * x) for x in ends), marked=False)]
+    return []
+
+
 def drawn(findings: Sequence[FindingMade]) -> str:
     """The quantity worth a chart: with the most points, the preferred one of equals."""
     counted = {name: sum(len(one.points) for one in series_of(findings, "", name)) for name in DRAWN}
@@ -68,7 +87,15 @@ def series_chart(
     if not name:
         return []
     unit = next((finding.unit for finding in findings if finding.name == name), "")
-    lines = [*series_of(findings, "now", name), *series_of(baseline, "before", name)]
+    measured = [*series_of(findings, "now", name), *series_of(baseline, "before", name)]
+    fitted = [
+        line
+        for some, label in ((findings, "fit"), (baseline, "fit before"))
+        for line in fit_line(some, label)
+        if name == "step_time"
+    ]
+    # Points that have a line through them are not joined by another one.
+    lines = [replace(one, line=not fitted) for one in measured] + fitted
     return chart(lines, width, height, x="tokens of context", y=f"{name} {unit}".strip(), ascii_only=ascii_only)
 
 
@@ -77,11 +104,17 @@ def series_table(findings: Sequence[FindingMade], baseline: Sequence[FindingMade
     before = {key_of(finding): finding for finding in baseline}
     rows = [_row(finding, before.get(key_of(finding))) for finding in findings]
     head = ("finding", "text", "context", "value", "interval", "n", "before" if baseline else "", "flags")
-    return table(head, rows, width, right=(2, 3, 5, 6), wrapped=7) if rows else ["nothing is measured yet"]
+    if not rows:
+        return ["nothing is measured yet"]
+    if width < NARROW:
+        return table([head[at] for at in KEPT], [[row[at] for at in KEPT] for row in rows], width, right=(1, 2, 3))
+    return table(head, rows, width, right=(2, 3, 5, 6), wrapped=7)
 
 
 def _row(finding: FindingMade, before: FindingMade | None) -> tuple[str, ...]:
     value = number(finding.value) + (f" {finding.unit}" if finding.unit else "")
+    if finding.name == "step_time_fit" and {"intercept_ms", "slope_ms_per_token"} <= finding.figures.keys():
+        value = f"{finding.figures['intercept_ms']:.4g} + {finding.figures['slope_ms_per_token']:.4g} · context"
     interval = ""
     if finding.low is not None and finding.high is not None:
         interval = f"{number(finding.low)}..{number(finding.high)}"

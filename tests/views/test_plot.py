@@ -55,3 +55,17 @@ def test_the_table_and_the_chart_of_one_measurement_fit() -> None:
 
 def test_ascii_keeps_the_columns() -> None:
     assert to_ascii("a…b → c × 漢") == "a~b > c x ??"
+
+
+def test_the_fitted_line_goes_through_the_points_of_a_sweep() -> None:
+    points = [
+        FindingMade(name="step_time", value=26.3 + 0.02 * x, unit="ms", context_tokens=x, text_class="analysis")
+        for x in (13, 3333, 5553)
+    ]
+    figures = {"intercept_ms": 26.3, "slope_ms_per_token": 0.02}
+    fit = FindingMade(name="step_time_fit", value="", context_tokens="13..5553", figures=figures)
+    said = series_chart([*points, fit], (), 80, 16)
+    assert "-- fit 26.3 + 0.02 · context" in said[0]
+    assert sum(line.count("*") for line in said[1:]) == 3
+    assert sum(1 for line in said[1:-2] if any("\u2800" < one <= "\u28ff" for one in line)) >= 5
+    assert "fit" not in "\n".join(series_chart(points, (), 80, 16))
