@@ -12,7 +12,7 @@ READY := $(VENV)/.ready
 export REAL_HOSTS REAL_ENGINE
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: engine matrix demo demo-tui story lab test check clean
+.PHONY: engine matrix walk demo demo-tui story lab test check clean
 
 demo: $(READY)
 	$(IN)/console demo $(if $(FAULT),--fault $(FAULT))
@@ -20,6 +20,10 @@ demo: $(READY)
 # The terminal UI on a simulated host with three services, one of them down.
 demo-tui: $(READY)
 	$(IN)/console demo --tui
+
+# Every action of the terminal UI's help screens, by keys, in tmux, on what demo-tui opens; three minutes.
+walk: $(READY)
+	$(IN)/python -m tests.tui.demo_walk
 
 # One night on a simulated host, in two minutes: a complaint, why, what fits, a change that is stopped and gone on with.
 story: $(READY)

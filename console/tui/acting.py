@@ -9,6 +9,7 @@ from textual.screen import ModalScreen, Screen, ScreenResultType
 
 from console.tui.actions import Situation, action_of, actions_of
 from console.tui.keys import KeyMap, key_line
+from console.views.cells import pad
 
 if TYPE_CHECKING:
     from console.tui.session import Session
@@ -53,7 +54,8 @@ class ActingScreen(Screen[ScreenResultType]):
         return self.session.preferences.keys
 
     def keys_content(self, width: int) -> Content:
-        return Content(self.session.plain(f" {key_line(self.NAME, self.situation(), width - 2, self.keymap)}"))
+        line = key_line(self.NAME, self.situation(), width - 2, self.keymap)
+        return Content(self.session.plain(pad(f" {line}", width)))
 
     def say(self, text: str) -> Content:
         """Text as it may be shown: masked, cleaned, never read as markup."""
@@ -64,8 +66,16 @@ class ActingScreen(Screen[ScreenResultType]):
         self.app.notify(self.session.safe(text), severity=severity, timeout=timeout, markup=False)
 
 
+BOX = 78
+
+
 class ActingModal(ModalScreen[ScreenResultType], ActingScreen[ScreenResultType]):
     """The same above another screen."""
 
     def __init__(self, session: Session) -> None:
         ActingScreen.__init__(self, session)
+
+    @property
+    def room(self) -> int:
+        """Columns of text in its box."""
+        return max(30, min(BOX, self.app.size.width) - 6)

@@ -28,6 +28,7 @@ class Situation:
     open: bool = False
     changed: bool = False
     waits: bool = False
+    asks: bool = False
     plan: str = ""  # reading · refused · pending · accepted · ready
     record: str = ""
     marked: int = 0
@@ -84,6 +85,10 @@ def needs_pending(now: Situation) -> str:
 
 def needs_life(now: Situation) -> str:
     return "" if now.alive else "this run does not go on: there is nothing to stop"
+
+
+def needs_question(now: Situation) -> str:
+    return "" if now.alive and now.asks else "this run asks nothing now"
 
 
 def needs_wait(now: Situation) -> str:
@@ -241,6 +246,10 @@ ACTIONS: tuple[Action, ...] = (
         "more_time", ("run",), ("greater_than_sign",), "5 more min", "wait five minutes longer for the service",
         "console attach RUN", off=needs_wait,
     ),
+    Action("answer", ("run",), ("a",), "answer…", "answer what the run asks; nothing is sent before that is typed",
+           "console attach RUN --answer WORD", off=first(needs_question, needs_write)),
+    Action("send_answer", ("answer",), ("enter",), "send", "send the answer, when it is typed in full",
+           "console attach RUN --answer WORD", mutates=True, off=needs_write),
     Action("diff", ("run",), ("D",), "diff", "what this run changes, word by word", "console history show RUN"),
     Action("output", ("run",), ("o",), "output", "every line that was said, or only what matters",
            "console run --json"),
@@ -343,7 +352,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("back", BEHIND, ("escape",), "back",
            "back; nothing is stopped or lost", minor=True),
     Action("back", MODES, ("escape",), "clear", "take the filter away", minor=True),
-    Action("back", ("confirm", "sends"), ("escape",), "cancel", "do not start it"),
+    Action("back", ("confirm", "sends", "answer"), ("escape",), "cancel", "nothing is started or sent"),
     Action("back", ("stop",), ("escape", "w"), "keep waiting", "nothing is sent to the run"),
     Action("back", ("leave", "help", "choose", "copy", "palette", "command", "messages"), ("escape",), "stay",
            "back to where you were"),

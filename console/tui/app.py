@@ -120,7 +120,9 @@ class ConsoleApp(App[None]):
         from console.tui.proofs import proven
 
         await asyncio.to_thread(self.session.runs)
-        self.verified = await asyncio.to_thread(proven, self.session, self.verified)
+        found = await asyncio.to_thread(proven, self.session, self.verified)
+        if found != self.verified:  # the rows are made anew for another one
+            self.verified = found
 
     async def on_event(self, event: events.Event) -> None:
         if isinstance(event, events.Key | events.MouseDown):

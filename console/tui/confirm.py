@@ -53,7 +53,7 @@ class ConfirmScreen(QuietModal[str]):
             yield Static(self.say(f"Type {self.question.wanted} to carry it out"), classes="label")
             yield Input(id="host", compact=True, disabled=True)
             yield Static(Content("one moment"), id="wrong")
-        yield Static(self.keys_content(80), id="keys")
+        yield Static(self.keys_content(self.app.size.width), id="keys")
 
     def on_armed(self) -> None:
         for field in self.query(Input):

@@ -51,7 +51,7 @@ class CopyScreen(ActingModal[str]):
             lines.append(f"{key}  {title:<9} {cut(head, 56)}")
         with VerticalScroll(id="box", can_focus=False):
             yield Static(self.say("\n".join(["Copy to the clipboard and to a file:", "", *lines])))
-        yield Static(self.keys_content(80), id="keys")
+        yield Static(self.keys_content(self.app.size.width), id="keys")
 
     def action_name(self) -> None:
         self._take(self.offered.name)

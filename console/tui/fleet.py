@@ -11,11 +11,13 @@ from console.tui import targets
 from console.tui.actions import Situation
 from console.tui.keys import bindings
 from console.tui.listing import ListingScreen
-from console.tui.session import Seen
+from console.tui.session import Seen, Session
 from console.tui.table import Row
 
 if TYPE_CHECKING:
+    from console.schema.facts import Facts
     from console.schema.hosts import Target
+    from console.tui.target_values import Looked
 
 # Columns from which the title says more.
 MIDDLING, WIDE = 70, 110
@@ -29,12 +31,18 @@ class FleetScreen(ListingScreen):
     BINDINGS: ClassVar[list[BindingType]] = bindings("fleet")
     COLUMNS = targets.COLUMNS
 
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self._known: dict[str, Looked] = {}
+
     def on_mount(self) -> None:
         super().on_mount()
         self.set_interval(1.0, self.show_rows)
         self.set_interval(0.1, self._when_looked)
 
     _shown_at = -1
+    _page: tuple[object, ...] = ()
+    _page_text = ""
 
     def _when_looked(self) -> None:
         """Ten times a second at most, however many targets answer at once."""
@@ -47,11 +55,18 @@ class FleetScreen(ListingScreen):
             return [targets.unread_row(name) for name in self.session.names]
         now = self.session.clock.monotonic()
         newest = {name: summary for summary in reversed(self.session.found_runs) for name in summary.targets}
-        verified = self.console_app.verified
         return [
-            targets.fleet_row(target, self.seen(target.name), now, newest, verified)
+            targets.fleet_row(target, self.seen(target.name), now, newest, self._values)
             for target in self.session.inventory.targets()
         ]
+
+    def _values(self, target: Target, facts: Facts) -> dict[str, str]:
+        """Of each look once: the rows are shown every second."""
+        from console.tui.target_values import looked
+
+        before = self._known.get(target.name)
+        known = self._known[target.name] = looked(target, facts, self.console_app.verified, before)
+        return known.cells
 
     def heading(self, shown: int) -> tuple[str, str]:
         found = self.session.found_runs
@@ -72,7 +87,15 @@ class FleetScreen(ListingScreen):
         target = self.session.target(key)
         if target is None:
             return "no target in the inventory: console hosts add HOST/SERVICE"
-        return detail(target, self.seen(key), self.session.clock.monotonic(), self.room)
+        return detail(target, self.seen(key), self.session.clock.monotonic(), self.room, self._page_of)
+
+    def _page_of(self, target: Target, facts: Facts, width: int) -> str:
+        """Of each look once, for the same reason."""
+        from console.tui.target_values import page
+
+        if self._page[:1] != (target.name,) or self._page[1] is not facts or self._page[2] != width:
+            self._page, self._page_text = (target.name, facts, width), page(target, facts, width)
+        return self._page_text
 
     def seen(self, name: str) -> Seen:
         return self.session.seen.get(name, Seen())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from rich.text import Text
@@ -38,6 +37,7 @@ class FrameScreen(ActingScreen[None]):
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self._title: tuple[str, str] = ("console", "")
+        self._put: dict[str, Content] = {}
 
     def compose(self) -> ComposeResult:
         yield Static(id="bar")
@@ -81,14 +81,13 @@ class FrameScreen(ActingScreen[None]):
             word = f"{number} {title}{more}" if width >= NARROW else f"{number}{title[0]}{more}"
             modes.append(f"[{word}]" if name == self.app.current_mode else f" {word} ")
         left = f" {self.session.badge()} {''.join(modes)}"
-        time = f"{datetime.now(UTC):%H:%M}Z "
+        time = f"{self.session.clock.now():%H:%M}Z "
         place = str(self.session.inventory_path or "")
         room = width - cells(left) - cells(time) - 2
         said = one_line(self.session.safe(place))
         where = said if cells(said) <= room else "…" + said[-(room - 1) :] if room > 12 else ""
         text = f"{pad(left, max(0, width - cells(time) - cells(where) - 2))} {where} {time}"
-        bar = self.query_one("#bar", Static)
-        bar.update(Content(self.session.plain(cut(text, width))))
+        self.put("#bar", Content(self.session.plain(cut(text, width))))
         self.set_class(self.session.may_write, "-write")
 
     def show_title(self, left: str, right: str = "") -> None:
@@ -99,10 +98,8 @@ class FrameScreen(ActingScreen[None]):
         width = self.app.size.width
         right_text = cut(one_line(self.session.safe(right)), width // 2)
         room = max(10, width - cells(right_text) - 2)
-        title = self.query_one("#title", Static)
-        title.update(
-            Content(self.session.plain(pad(f" {one_line(self.session.safe(left))}", room) + f" {right_text} "))
-        )
+        text = pad(f" {one_line(self.session.safe(left))}", room) + f" {right_text} "
+        self.put("#title", Content(self.session.plain(text)))
 
     @property
     def ready(self) -> bool:
@@ -112,7 +109,14 @@ class FrameScreen(ActingScreen[None]):
     def show_keys(self) -> None:
         if not self.ready:
             return
-        self.query_one("#keys", Static).update(self.keys_content(self.app.size.width))
+        self.put("#keys", self.keys_content(self.app.size.width))
+
+    def put(self, where: str, content: Content) -> None:
+        """Show it there; what stands there already is not drawn again, which costs a layout of the whole screen."""
+        before = self._put.get(where)
+        if before is None or before.plain != content.plain:
+            self._put[where] = content
+            self.query_one(where, Static).update(content)
 
     @property
     def room(self) -> int:

@@ -33,7 +33,7 @@ class HelpScreen(ActingModal[None]):
         width = min(WIDTH, self.app.size.width - 8)
         with Scroll(id="box"):
             yield Static(self.say("\n".join(help_lines(self.of, width, self.now, self.keymap))))
-        yield Static(self.keys_content(80), id="keys")
+        yield Static(self.keys_content(self.app.size.width), id="keys")
 
     def action_back(self) -> None:
         self.dismiss(None)

@@ -28,7 +28,7 @@ SHOWN = {
     "ctrl+p": "^p",
 }
 # What is typed on these screens goes into a field, so only the keys that no field takes are shown.
-FIELDS = ("variables", "confirm", "sends", "palette", "command")
+FIELDS = ("variables", "confirm", "sends", "answer", "palette", "command")
 # A terminal sends these as Enter, Tab, Backspace, or keeps them for itself.
 UNSAFE = frozenset(f"ctrl+{letter}" for letter in "bcdhijkmqsz") | {"delete", "backspace"}
 # Keys that move in tables and texts, on every screen.
@@ -58,11 +58,12 @@ def shown_key(action: Action, screen: str = "", keymap: KeyMap | None = None) ->
 def key_line(screen: str, now: Situation | None = None, width: int = 78, keymap: KeyMap | None = None) -> str:
     """`Enter open  (r run…)  …  ? help  q quit`: what is off now stands in brackets.
 
-    What does not fit is left out, the last first; help and the way out always stay.
+    What can be done stands first. What does not fit is left out, the last first; help and the way out always stay.
     """
     chosen = actions_of(screen)
     last = [action for action in chosen if action.id in ("help", "quit")]
-    rest = [action for action in chosen if action not in last and not action.minor]
+    shown = [action for action in chosen if action not in last and not action.minor]
+    rest = sorted(shown, key=lambda action: now is not None and bool(action.off(now)))
 
     def text(action: Action) -> str:
         said = f"{shown_key(action, screen, keymap)} {action.title}"

@@ -30,7 +30,7 @@ class LeaveScreen(ActingModal[bool]):
             yield Static(
                 self.say("\n".join([*going_on(self.runs), "", "To stop it instead: Esc, then x on its screen."]))
             )
-        yield Static(self.keys_content(80), id="keys")
+        yield Static(self.keys_content(self.app.size.width), id="keys")
 
     def action_go(self) -> None:
         self.dismiss(True)

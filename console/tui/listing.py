@@ -43,6 +43,7 @@ class ListingScreen(FrameScreen):
         self.sorted_by = ""
         self.marked: list[str] = []
         self.all_rows: list[Row] = []
+        self._made: dict[tuple[str, str], tuple[str, str, Text]] = {}
 
     def rows(self) -> list[Row]:
         raise NotImplementedError
@@ -105,11 +106,20 @@ class ListingScreen(FrameScreen):
             text = row.cells.get(column.name, "")
             if not column.name and row.key in self.marked:
                 text = f"{MARKED}{text}"[:width] if cells(text) < width else f"{MARKED}{text[1:]}"
-            said.append(self.cell(text, row.styles.get(column.name, "")))
+            said.append(self._made_cell((row.key, column.name), text, row.styles.get(column.name, "")))
         return said
 
+    def _made_cell(self, place: tuple[str, str], text: str, style: str) -> Text:
+        """The cell of before where it says the same: with hundreds of rows, masking them all each second is felt."""
+        before = self._made.get(place)
+        if before is not None and before[:2] == (text, style):
+            return before[2]
+        made = self.cell(text, style)
+        self._made[place] = (text, style, made)
+        return made
+
     def show_about(self) -> None:
-        self.query_one("#about", Static).update(self.say(self.about(self.chosen)))
+        self.put("#about", self.say(self.about(self.chosen)))
         self.show_keys()
 
     def on_data_table_row_highlighted(self, _event: DataTable.RowHighlighted) -> None:

@@ -185,7 +185,7 @@ class ChooseScreen(ActingModal[str]):
                 lines += labelled(f"{action.keys[0]} {action.title}"[:11], [action.help, COSTS[action.id]], 72)
         with Scroll(id="box", can_focus=False):
             yield Static(self.say("\n".join(lines)))
-        yield Static(self.keys_content(80), id="keys")
+        yield Static(self.keys_content(self.app.size.width), id="keys")
 
     def action_decode(self) -> None:
         self.dismiss("decode")
@@ -222,7 +222,7 @@ class SendsScreen(QuietModal[bool]):
             yield Static(self.say("\n".join([*lines, "", f"Type {self.wanted} to start it"])))
             yield Input(id="host", compact=True, disabled=True)
             yield Static(Content("one moment"), id="wrong")
-        yield Static(self.keys_content(80), id="keys")
+        yield Static(self.keys_content(self.app.size.width), id="keys")
 
     def on_armed(self) -> None:
         field = self.query_one("#host", Input)

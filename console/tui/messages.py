@@ -30,7 +30,7 @@ class MessagesScreen(ActingModal[None]):
         ]
         with Scroll(id="box"):
             yield Static(self.say("\n".join(said) or "nothing was said yet"))
-        yield Static(self.keys_content(80), id="keys")
+        yield Static(self.keys_content(self.app.size.width), id="keys")
 
     def action_back(self) -> None:
         self.dismiss(None)

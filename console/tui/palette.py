@@ -41,7 +41,7 @@ class PaletteScreen(ActingModal[str]):
             found = OptionList(id="found", markup=False)
             found.can_focus = False
             yield found
-        yield Static(self.keys_content(80), id="keys")
+        yield Static(self.keys_content(self.app.size.width), id="keys")
 
     def on_mount(self) -> None:
         self._fill("")
@@ -105,7 +105,7 @@ class CommandScreen(ActingModal[str]):
             yield Static(self.say("A command of console, without its first word; or an action of this screen."))
             yield Input(id="wanted", compact=True, suggester=SuggestFromList(self.names, case_sensitive=True))
             yield Static(self.say(""), id="wrong")
-        yield Static(self.keys_content(80), id="keys")
+        yield Static(self.keys_content(self.app.size.width), id="keys")
 
     def on_mount(self) -> None:
         self.query_one("#wanted").focus()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import ClassVar
@@ -18,10 +18,11 @@ from console.errors import StateError
 from console.runs.directory import RunDirectory
 from console.runs.log import follow
 from console.runs.state import RunState
-from console.schema.events import Event, LogLine, StepFinished, StepProgress
+from console.schema.events import Event, LogLine, QuestionAsked, StepFinished, StepProgress
 from console.schema.plan import Plan
 from console.tui.actions import Situation
 from console.tui.again import AgainScreen
+from console.tui.answer import AnswerScreen, answer_run
 from console.tui.frame import FrameScreen
 from console.tui.keys import bindings
 from console.tui.scroll import LineLog, Scroll
@@ -43,6 +44,8 @@ LOG_LINES = 5000
 MORE_MINUTES = 5.0
 # Lines of a terminal below which the end of a run takes the place of its log.
 LOW = 30
+# Below which little more than the outcome and the next commands fits.
+TINY = 20
 
 
 class RunScreen(FrameScreen):
@@ -79,6 +82,7 @@ class RunScreen(FrameScreen):
         yield LineLog(id="log", max_lines=LOG_LINES, auto_scroll=False)
         with Scroll(id="end"):
             yield Static(id="final")
+        yield Static(id="next")
 
     def on_mount(self) -> None:
         self.narration.width = self.room
@@ -102,6 +106,7 @@ class RunScreen(FrameScreen):
         super().on_resize()
         self.narration.width = self.room
         self.set_class(self.app.size.height < LOW, "-low")
+        self.set_class(self.app.size.height < TINY, "-tiny")
         self.dirty = True
 
     def situation(self) -> Situation:
@@ -111,18 +116,24 @@ class RunScreen(FrameScreen):
         known = self.directory.run_id if self.directory is not None else ""
         ended = not alive and (self.all_read or self.state.finished is not None)
         unsettled = ended and (self.state.finished is None or any(self._unsettled(name) for name in self.state.targets))
-        changed = any(
-            change.state != "undone" for target in self.state.targets.values() for change in target.changes.values()
-        )
         return replace(
             super().situation(),
             run=known,
             target=next(iter(self.state.targets), ""),
             alive=alive,
             waits=waits,
+            asks=self.state.question is not None,
             open=unsettled,
-            changed=changed,
+            changed=bool(self._to_undo()),
         )
+
+    def _to_undo(self) -> str:
+        """The run whose changes stand: one that was gone on with may have made all of them before that."""
+        targets = self.state.targets.values()
+        if any(change.state != "undone" for target in targets for change in target.changes.values()):
+            return self.state.run
+        started = self.state.started
+        return started.parent if started is not None and started.purpose == "resume" else ""
 
     def _unsettled(self, name: str) -> bool:
         return self.state.outcome(name).value in ("applied-unverified", "unknown", "rollback-failed")
@@ -176,7 +187,7 @@ class RunScreen(FrameScreen):
         if self.at_tail and log.scroll_offset.y < log.max_scroll_y:
             # textual: a Log whose box got smaller no longer counts as being at its end.
             log.scroll_end(animate=False)
-        now = stamp(SystemClock().now())
+        now = stamp(self.session.clock.now())
         self._show_status(now)
         if self.dirty or self._alive():
             self.dirty = False
@@ -200,7 +211,7 @@ class RunScreen(FrameScreen):
         self.show_title(f"Run {what}", word)
         told = wrap(self.said, self.room, first=" ") if self.said else []
         first = f" {name}  elapsed {clock_text(elapsed)}{self._aside()}"
-        self.query_one("#status", Static).update(self.say("\n".join([first, *told])))
+        self.put("#status", self.say("\n".join([first, *told])))
         self.show_keys()
 
     def _word(self, *, alive: bool) -> str:
@@ -226,7 +237,7 @@ class RunScreen(FrameScreen):
 
     def _show_steps(self, now: str) -> None:
         lines, present = step_lines(self.state, self.room, now, speed=self._speed())
-        self.query_one("#lines", Static).update(self.say("\n".join(lines) or "looking…"))
+        self.put("#lines", self.say("\n".join(lines) or "looking…"))
         if (len(lines), present) != self._told:
             self._told = (len(lines), present)
             # Only when the step changed: a person who scrolls the steps is left alone. After the new layout.
@@ -247,7 +258,9 @@ class RunScreen(FrameScreen):
         if bool(said) != self.has_class("-ended"):
             self._told = (0, 0)
         self.set_class(bool(said), "-ended")
-        self.query_one("#final", Static).update(self.say("\n".join(said)))
+        final, following = split_next(said)
+        self.put("#final", self.say("\n".join(final)))
+        self.put("#next", self.say("\n".join(following)))
 
     def end_lines(self) -> list[str]:
         if self.state.finished is not None:
@@ -284,6 +297,21 @@ class RunScreen(FrameScreen):
         self.said = await tell_run(self.state.run, choice, self.session.environment)
         self._shown = ()
 
+    def action_answer(self) -> None:
+        question = self.state.question
+        if question is None:
+            return
+
+        def chosen(answer: str | None) -> None:
+            if answer is not None:
+                work(self, partial(self._answer, question, answer), "tell", exclusive=False)
+
+        self.app.push_screen(AnswerScreen(self.session, question), chosen)
+
+    async def _answer(self, question: QuestionAsked, answer: str) -> None:
+        self.said = await answer_run(self.state.run, question, answer, self.session.environment)
+        self._shown = ()
+
     def action_more_time(self) -> None:
         work(self, self._give_time, "tell", exclusive=False)
 
@@ -317,7 +345,7 @@ class RunScreen(FrameScreen):
         self.app.push_screen(AgainScreen(self.session, "resume", self.state.run))
 
     def action_put_back(self) -> None:
-        self.app.push_screen(AgainScreen(self.session, "rollback", self.state.run))
+        self.app.push_screen(AgainScreen(self.session, "rollback", self._to_undo()))
 
     def action_zoom(self) -> None:
         self.toggle_class("-zoomed")
@@ -329,6 +357,12 @@ class RunScreen(FrameScreen):
     def whole_text(self) -> str:
         lines, _ = step_lines(self.state, max(80, self.room), self.state.last_at, speed=self._speed())
         return "\n".join([*lines, "", *self.end_lines(), "", *self.query_one("#log", LineLog).lines])
+
+
+def split_next(said: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+    """What can be scrolled, and the commands to go on, which are always seen."""
+    start = next((index for index, line in enumerate(said) if line.startswith("next:")), len(said))
+    return said[:start], said[start:]
 
 
 def clock_text(seconds: int) -> str:

@@ -110,7 +110,7 @@ def word_of(state: RunState, *, alive: bool) -> str:
     if any(target.undoing for target in state.targets.values()):
         return "PUTTING BACK"
     if state.question is not None:
-        return "ASKS IN ITS TERMINAL"
+        return "ASKS: a ANSWERS"
     return "STOPPING" if stopping(state) else "RUNNING"
 
 

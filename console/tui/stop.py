@@ -42,7 +42,7 @@ class StopScreen(QuietModal[str]):
     def compose(self) -> ComposeResult:
         with Scroll(id="box", can_focus=False):
             yield Static(id="choices")
-        yield Static(self.keys_content(80), id="keys")
+        yield Static(self.keys_content(self.app.size.width), id="keys")
 
     def on_mount(self) -> None:
         super().on_mount()
@@ -54,7 +54,12 @@ class StopScreen(QuietModal[str]):
         if self.state.targets and all(target.finished is not None for target in self.state.targets.values()):
             self.dismiss(None)
             return
-        self.query_one("#choices", Static).update(self.say("\n".join(stop_lines(self.state, self.plan))))
+        ready = "Press l, b or w" if self.armed else "one moment: keys of before do not count"
+        said = [ready, "", *stop_lines(self.state, self.plan, self.room)]
+        self.query_one("#choices", Static).update(self.say("\n".join(said)))
+
+    def on_armed(self) -> None:
+        self._show()
 
     def action_leave(self) -> None:
         self.dismiss("leave")

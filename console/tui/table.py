@@ -10,6 +10,8 @@ from rich.text import Text
 from textual.binding import Binding, BindingType
 from textual.widgets import DataTable
 
+from console.tui.scroll import plain_bar
+
 
 @dataclass(frozen=True)
 class Column:
@@ -71,6 +73,9 @@ class KeyedTable(DataTable[Text]):
         super().__init__(id=id, cursor_type="row", cell_padding=0)
         self._shown: list[tuple[str, int]] = []
 
+    def on_mount(self) -> None:
+        plain_bar(self)
+
     @property
     def chosen(self) -> str:
         """The key of the row under the cursor."""
@@ -90,7 +95,8 @@ class KeyedTable(DataTable[Text]):
         if [key.value for key in self.rows] == [key for key, _ in rows] and self._in_order(rows):
             for key, row in rows:
                 for (name, _), cell in zip(wanted, row, strict=True):
-                    if self.get_cell(key, name or "glyph") != cell:
+                    before_cell = self.get_cell(key, name or "glyph")
+                    if before_cell is not cell and before_cell != cell:
                         self.update_cell(key, name or "glyph", cell)
             return
         offset = self.scroll_offset.y

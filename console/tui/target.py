@@ -25,7 +25,7 @@ from console.tui.shell import ssh_words
 from console.tui.target_values import SETTINGS, detail, foreign_run
 from console.tui.workers import work
 from console.untrusted import one_line
-from console.views.cells import cut
+from console.views.cells import cut, wrap
 from console.views.config import config_text
 from console.views.differs import drift_text, gpu_text
 from console.views.listings import history_table
@@ -34,6 +34,7 @@ TABS = ("Status", "Log", "Config", "GPU", "Drift", "History")
 LOG_LINES = 5000
 LOOK_S = 2.0
 LINE_CELLS = 1000
+LINES_AT_ONCE = 200
 
 
 class TargetScreen(FrameScreen):
@@ -64,6 +65,9 @@ class TargetScreen(FrameScreen):
 
     def on_resize(self) -> None:
         super().on_resize()
+        if self.ready and self.lines:
+            self.query_one("#log", LineLog).clear()
+            self._write_wrapped(self.lines)
         self._show_text()
 
     def situation(self) -> Situation:
@@ -181,7 +185,9 @@ class TargetScreen(FrameScreen):
                     said = [line.text for line in watch.journal] or (
                         [f"-- {watch.journal_reason}"] if watch.journal_reason else []
                     )
-                    self._write(said)
+                    for start in range(0, len(said), LINES_AT_ONCE):
+                        self._write(said[start : start + LINES_AT_ONCE])
+                        await asyncio.sleep(0)  # thousands at once would hold up the keys
             except ConsoleError as error:
                 self._write([f"-- {text}" for text in str(error).splitlines()])
                 await self.session.clock.sleep(3 * LOOK_S)
@@ -192,7 +198,12 @@ class TargetScreen(FrameScreen):
             return
         shown = [self.session.safe(cut(one_line(line), LINE_CELLS)) for line in lines]
         self.lines = [*self.lines, *shown][-LOG_LINES:]
-        self.query_one("#log", LineLog).write_lines(shown)
+        self._write_wrapped(shown)
+
+    def _write_wrapped(self, lines: list[str]) -> None:
+        """The end of a line says what went wrong: nothing is cut off at the right edge."""
+        wrapped = [part for line in lines for part in wrap(line, self.room, rest="    ")]
+        self.query_one("#log", LineLog).write_lines(wrapped)
 
     async def _read_history(self) -> None:
         from console.results.queries.list import list_records

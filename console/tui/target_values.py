@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 
 from console.engines.registry import engine_named
@@ -23,11 +24,41 @@ SETTINGS = (WINDOW, "mem_fraction", "kv_cache_dtype")
 IDLE_MIB = 500
 
 
-def values_of(target: Target, facts: Facts, verified: Mapping[str, str]) -> dict[str, str]:
-    """The cells that a look at a target fills; `verified` are the invocations that runs proved, by run."""
+@dataclass(frozen=True)
+class Looked:
+    """What a look came to; it spares the next one what did not change."""
+
+    facts: Facts
+    verified: Mapping[str, str]
+    levels: dict[str, str]
+    cells: dict[str, str]
+
+
+def looked(target: Target, facts: Facts, verified: Mapping[str, str], before: Looked | None = None) -> Looked:
+    """Taking a unit's words apart takes milliseconds; with hundreds of targets only what changed is."""
+    if before is not None and before.facts is facts and before.verified is verified:
+        return before
+    same = before is not None and decides(before.facts) == decides(facts)
+    levels = before.levels if before is not None and same else level_cells(target, facts)
+    return Looked(facts, verified, levels, values_of(facts, verified) | levels)
+
+
+def decides(facts: Facts) -> tuple[object, ...]:
+    """All of a look that the four levels are made of."""
+    serving = facts.serving
+    served = None if serving is None else (serving.context_length, serving.pool_tokens, serving.refused)
+    return facts.unit, facts.files, facts.process, served, facts.serving_reason
+
+
+def level_cells(target: Target, facts: Facts) -> dict[str, str]:
     levels = window(target, facts)
     said = {place.upper(): value(levels, place) for place in PLACES}
-    said["POOL"] = "n/a" if levels.pool_tokens is None else number(levels.pool_tokens)
+    return said | {"POOL": "n/a" if levels.pool_tokens is None else number(levels.pool_tokens)}
+
+
+def values_of(facts: Facts, verified: Mapping[str, str]) -> dict[str, str]:
+    """The cells that a look at a target fills; `verified` are the invocations that runs proved, by run."""
+    said = {}
     gpus = [gpu for gpu in facts.host.gpus if gpu.memory_used_mib > IDLE_MIB]
     if gpus:
         used, total = sum(gpu.memory_used_mib for gpu in gpus), sum(gpu.memory_total_mib for gpu in gpus)
@@ -114,7 +145,9 @@ def state(facts: Facts) -> tuple[str, str]:
     return (BAD, "key refused") if facts.serving.refused else (OK, "ready")
 
 
-def detail(target: Target, seen: Seen, now: float, width: int) -> str:
+def detail(
+    target: Target, seen: Seen, now: float, width: int, page_of: Callable[[Target, Facts, int], str] | None = None
+) -> str:
     """Everything that was seen of one target, as `console facts` shows it; first why the last look failed."""
     said: list[str] = [f"not looked at now: {seen.held}"] if seen.held else []
     if seen.error is not None:
@@ -125,6 +158,10 @@ def detail(target: Target, seen: Seen, now: float, width: int) -> str:
         return "\n".join(said or [f"{target.name}: {'reading' if seen.reading else 'not read yet'}"])
     if seen.error is not None:
         said += ["", f"before that, {age(seen, now)} ago:"]
+    return "\n".join([*said, (page_of or page)(target, seen.facts, width)])
+
+
+def page(target: Target, facts: Facts, width: int) -> str:
+    """What a look saw, as `console facts` shows it."""
     engine = engine_named(target.service.engine)
-    levels = [levels_of(seen.facts, engine, name) for name in SETTINGS]
-    return "\n".join([*said, facts_text(seen.facts, levels, width)])
+    return facts_text(facts, [levels_of(facts, engine, name) for name in SETTINGS], width)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from console.errors import ConnectError
@@ -11,6 +11,7 @@ from console.tui.table import Column, Row
 
 if TYPE_CHECKING:
     from console.runs.listing import RunSummary
+    from console.schema.facts import Facts
     from console.schema.hosts import Target
 
 # The highest number is dropped first when it gets narrow; target, state, what is served and the age always stay.
@@ -49,21 +50,23 @@ def unread_row(name: str) -> Row:
 
 
 def fleet_row(
-    target: Target, seen: Seen, now: float, runs: Mapping[str, RunSummary], verified: Mapping[str, str]
+    target: Target,
+    seen: Seen,
+    now: float,
+    runs: Mapping[str, RunSummary],
+    values: Callable[[Target, Facts], dict[str, str]],
 ) -> Row:
     """The row of a target. What could not be read shows as `--`, never as the last value that was.
 
-    `runs` are the newest of this machine by target, `verified` the invocations that runs proved, by run.
+    `runs` are the newest of this machine by target, `values` the cells that a look fills.
     """
     glyph, word = standing(seen, now)
     cells = {"": glyph, "TARGET": target.name, "STATE": word, "AGE": age(seen, now), "NOTE": note(target, seen, runs)}
-    values = dict.fromkeys((column.name for column in COLUMNS if column.name not in cells), NONE)
+    empty = dict.fromkeys((column.name for column in COLUMNS if column.name not in cells), NONE)
     if seen.facts is not None and not _blind(seen, now):
-        from console.tui.target_values import values_of
-
-        values |= values_of(target, seen.facts, verified)
+        empty |= values(target, seen.facts)
     return Row(
-        target.name, cells | values, {"": STYLES[glyph], "STATE": STYLES[glyph]}, (ORDER.index(glyph), target.name)
+        target.name, cells | empty, {"": STYLES[glyph], "STATE": STYLES[glyph]}, (ORDER.index(glyph), target.name)
     )
 
 

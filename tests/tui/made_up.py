@@ -146,10 +146,10 @@ def screen_text(app: App[None]) -> str:
     return "\n".join("".join(segment.text for segment in strip).rstrip() for strip in strips)
 
 
-def write_run(base: Path, events: Iterable[Event], *, owned: bool = False) -> RunDirectory:
+def write_run(base: Path, events: Iterable[Event], *, owned: bool = False, run: str = RUN) -> RunDirectory:
     """A run directory with these events; `owned` keeps it alive until its `release`."""
     base.mkdir(parents=True, exist_ok=True)
-    directory = RunDirectory.create(base, RUN)
+    directory = RunDirectory.create(base, run)
     append(directory, events)
     if not owned:
         directory.release()
@@ -158,4 +158,4 @@ def write_run(base: Path, events: Iterable[Event], *, owned: bool = False) -> Ru
 
 def append(directory: RunDirectory, events: Iterable[Event]) -> None:
     with directory.events_path.open("a", encoding="utf-8") as file:
-        file.writelines(json.dumps(event.line() | {"run": RUN}) + "\n" for event in events)
+        file.writelines(json.dumps(event.line() | {"run": directory.run_id}) + "\n" for event in events)

@@ -13,6 +13,7 @@ from textual.screen import Screen
 from console.cli.main import VERBS
 from console.tui import (
     again,
+    answer,
     confirm,
     copy,
     fleet,
@@ -46,6 +47,7 @@ SCREENS: dict[str, type[Screen[Any]]] = {
     "confirm": confirm.ConfirmScreen,
     "run": run.RunScreen,
     "again": again.AgainScreen,
+    "answer": answer.AnswerScreen,
     "stop": stop.StopScreen,
     "runs": runs.RunsScreen,
     "measure": measure.MeasureScreen,
@@ -93,6 +95,7 @@ def test_what_changes_a_host_has_a_command_no_ctrl_key_and_is_off_while_only_rea
         "put_back",
         "start",
         "take_over",
+        "send_answer",
     }
     everything = Situation(
         target="node7/chat", run="RUN", record="RUN", alive=False, open=True, changed=True, plan="ready", foreign="RUN"
@@ -158,6 +161,7 @@ REASONS = [
     ("plan", "carry_out", Situation(plan="pending"), "others left changes"),
     ("plan", "accept", Situation(plan="ready"), "nothing of others is pending"),
     ("run", "stop", Situation(), "nothing to stop"),
+    ("run", "answer", Situation(alive=True), "asks nothing"),
     ("run", "more_time", Situation(alive=True), "nothing to extend"),
     ("run", "go_on", Situation(run="R", alive=True), "still goes on"),
     ("run", "go_on", Situation(run="R"), "has ended"),

@@ -23,7 +23,7 @@ TARGET = made_up.inventory().targets()[0]
 
 
 def cells(seen: Seen, now: float) -> dict[str, str]:
-    return targets.fleet_row(TARGET, seen, now, {}, {}).cells
+    return targets.fleet_row(TARGET, seen, now, {}, lambda one, facts: target_values.looked(one, facts, {}).cells).cells
 
 
 def test_levels_that_agree_stand_side_by_side() -> None:

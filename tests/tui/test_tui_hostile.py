@@ -6,7 +6,7 @@ import dataclasses
 import os
 
 from console.results.queries.list import HistoryRow
-from console.schema.events import ConclusionMade, LogLine, StepProgress
+from console.schema.events import ConclusionMade, LogLine, QuestionAsked, StepProgress
 from console.schema.facts import LedgerEntry
 from tests.tui import made_up
 from tests.tui.conftest import Opens
@@ -49,6 +49,7 @@ RECORD = HistoryRow(
     sha="d" * 40, at="2026-03-04T03:00:00Z", run=made_up.RUN, target="node7/chat", runbook=EVIL, outcome=EVIL,
     operator=EVIL, subject=EVIL, changes=(EVIL,), findings=(EVIL,), reason=EVIL,
 )  # fmt: skip
+ASKED = QuestionAsked(target=EVIL, question="confirm", text=EVIL, choices=("yes", EVIL), prices={"yes": EVIL})
 
 
 async def test_on_every_screen(open_app: Opens, looks: made_up.FakeLooks) -> None:
@@ -59,7 +60,7 @@ async def test_on_every_screen(open_app: Opens, looks: made_up.FakeLooks) -> Non
     seen = set()
     async with app.run_test(size=(80, 24)) as pilot:
         app.notify(app.session.safe(EVIL), markup=False)
-        async for name, shown in every_screen(app, pilot, RECORD):
+        async for name, shown in every_screen(app, pilot, RECORD, ASKED):
             seen.add(name)
             for bad in ("\x1b", "\x9b", "\x07", "\u202e"):
                 assert bad not in shown, name

@@ -5,13 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import shlex
 import shutil
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -19,97 +15,13 @@ import pytest
 from console.lab.lab import Lab
 from console.runs.directory import RunDirectory
 from console.runs.log import read_events
-from console.runs.state import RunState, fold
+from console.runs.state import fold
+from tests.tui.tmux import READING_S, Tmux, wait_for
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed: no terminal to drive by keys"),
 ]
-ROOT = Path(__file__).parents[2]
-PATIENCE_S = 150.0
-# What was typed before a question was shown does not answer it; so long a person would take to read it.
-READING_S = 0.8
-
-
-@dataclass
-class Tmux:
-    """One terminal, and what a person can do with it: press keys and look."""
-
-    name: str
-    state: Path
-
-    def tmux(self, *words: str) -> str:
-        done = subprocess.run(["tmux", "-L", self.name, *words], capture_output=True, text=True, check=False)
-        return done.stdout
-
-    def open(self, hosts: Path, columns: int, lines: int) -> None:
-        command = shlex.join(["env", f"XDG_STATE_HOME={self.state}", sys.executable, "-m", "console"])
-        command += f" --hosts {shlex.quote(str(hosts))}; echo ended with $?; sleep 600"
-        size = ("-x", str(columns), "-y", str(lines))
-        words = ["tmux", "-L", self.name, "-f", "/dev/null", "new-session", "-d", "-s", "one", *size, command]
-        subprocess.run(words, check=True, cwd=ROOT)
-
-    def close(self) -> None:
-        """The window is gone, with everything in it that did not take leave."""
-        self.tmux("kill-server")
-
-    def press(self, *keys: str) -> None:
-        self.tmux("send-keys", "-t", "one", *keys)
-
-    def screen(self) -> str:
-        return self.tmux("capture-pane", "-t", "one", "-p")
-
-    def until(self, wanted: str) -> str:
-        deadline = time.monotonic() + PATIENCE_S
-        while wanted not in (shown := self.screen()):
-            assert time.monotonic() < deadline, f"never shown: {wanted}\n{shown}"
-            time.sleep(0.1)
-        return shown
-
-    def run(self) -> RunState:
-        """The newest run, from its directory."""
-        newest = max((self.state / "console" / "runs").iterdir())
-        return fold(read_events(newest / "events.jsonl"))
-
-    def start_the_main_job(self) -> None:
-        """From the fleet to a started run, by keys."""
-        self.until("ok lab1/k26")
-        self.press("W")
-        self.until("[WRITE 15m]")
-        self.press("r")
-        self.until("Enter choose")
-        while "runbooks/extend_context.toml" not in self.screen():
-            self.press("Down")
-            time.sleep(READING_S / 2)
-        self.press("Enter")
-        self.until("Enter plan")
-        time.sleep(READING_S)
-        for _ in range(2):
-            self.press("Tab")
-            time.sleep(READING_S / 2)
-        self.press("0.92")
-        self.until("mem_fraction=0.92")
-        self.press("Enter")
-        shown = self.until(" ready")
-        assert "--mem-fraction-static 0.85 -> 0.92" in shown
-        # The run key, the host's name and Enter in one write start nothing.
-        self.press("r", "l", "a", "b", "1", "Enter")
-        self.until("Type lab1 to carry it out")
-        time.sleep(READING_S)
-        assert not list((self.state / "console" / "runs").glob("*"))
-        self.press("Escape")
-        time.sleep(READING_S)
-        self.press("r")
-        self.until("Type lab1 to carry it out")
-        time.sleep(READING_S)
-        self.press("lab1", "Enter")
-
-
-def wait_for(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.2)
 
 
 def shows(hosts: Path) -> bool:
@@ -143,8 +55,6 @@ def tmux(tmp_path: Path) -> Iterator[Tmux]:
     terminal = Tmux(f"console-{os.getpid()}-{tmp_path.name[-20:]}", tmp_path / "state")
     yield terminal
     terminal.close()
-    # tmux leaves the socket of a server that is gone.
-    (Path(os.environ.get("TMUX_TMPDIR", "/tmp")) / f"tmux-{os.getuid()}" / terminal.name).unlink(missing_ok=True)
 
 
 @pytest.mark.parametrize(("columns", "lines"), [(80, 24), (120, 36)])

@@ -25,7 +25,9 @@ HOSTILE = (
 )
 FOLDER = Path(console.tui.__file__).parent
 # Calls that read a str as markup; what they are given must be made by say(), cell(), Content or Text, or be a literal.
-MARKUP = {"update", "Static", "Label", "add_row", "add_column", "update_cell", "Option", "add_option"}
+MARKUP = {"update", "Static", "Label", "add_row", "add_column", "update_cell", "Option", "add_option", "put"}
+# Their text is the last of their arguments.
+LAST = {"update_cell", "put"}
 SAFE = {"say", "cell", "Content", "Text", "Option", "keys_content"}
 
 
@@ -75,7 +77,7 @@ def test_no_text_reaches_a_widget_as_markup() -> None:
             called = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
             if called == "notify" and not any(word.arg in ("markup", None) for word in call.keywords):
                 wrong.append(f"{name}:{call.lineno}: notify without markup=False")
-            if called in MARKUP and call.args and not _is_safe(call.args[-1 if called == "update_cell" else 0]):
+            if called in MARKUP and call.args and not _is_safe(call.args[-1 if called in LAST else 0]):
                 wrong.append(f"{name}:{call.lineno}: {called}({ast.unparse(call.args[0])})")
     assert wrong == []
 
@@ -90,7 +92,8 @@ def _is_safe(node: ast.expr) -> bool:
     if isinstance(node, ast.Call):
         called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
         return called in SAFE or called in ("_text",)
-    return isinstance(node, ast.Name) and node.id == "cell"
+    # Both are typed: Text, and Content.
+    return isinstance(node, ast.Name) and node.id in ("cell", "content")
 
 
 def test_the_screens_import_nothing_that_acts() -> None:

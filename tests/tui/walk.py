@@ -9,8 +9,9 @@ from textual.pilot import Pilot
 from textual.screen import Screen
 
 from console.results.queries.list import HistoryRow
-from console.schema.events import FindingMade
+from console.schema.events import FindingMade, QuestionAsked
 from console.tui.again import AgainScreen
+from console.tui.answer import AnswerScreen
 from console.tui.app import ConsoleApp
 from console.tui.confirm import ConfirmScreen, question_of
 from console.tui.help import HelpScreen
@@ -28,11 +29,12 @@ from console.tui.variables import VariablesScreen
 from tests.tui import made_up
 from tests.tui.conftest import settle
 
+CONFIRM = QuestionAsked(target="node7/chat", question="confirm", text="Restart it?", choices=("yes", "no"))
 VALUES = {"to": 200000, "expect": 32768, "mem_fraction": "", "kv_cache_dtype": "", "require": "serve"}
 
 
 async def every_screen(
-    app: ConsoleApp, pilot: Pilot[None], record: HistoryRow | None = None
+    app: ConsoleApp, pilot: Pilot[None], record: HistoryRow | None = None, question: QuestionAsked | None = None
 ) -> AsyncIterator[tuple[str, str]]:
     """(name, text) of each screen. The app must have a target and the run `made_up.RUN`."""
     session = app.session
@@ -65,6 +67,7 @@ async def every_screen(
         yield shown
     for later, name in (
         (StopScreen(session, run.state, None), "stop"),
+        (AnswerScreen(session, question or CONFIRM), "answer"),
         (AgainScreen(session, "rollback", made_up.RUN), "again"),
         (SeriesScreen(session, made_up.RUN), "series"),
     ):

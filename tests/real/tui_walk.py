@@ -1,0 +1,143 @@
+"""The main job by keys only, in tmux, on a real host: `python -m tests.real.tui_walk` (root). Prints each part.
+
+Plan, typed confirmation, restart, proof, a live sweep with its chart, found in History; stopped in the wait with each
+choice; the window killed in the wait and opened again.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.hosts.engine_unit import install_engine, serving, set_simulator
+from tests.hosts.fleet import Fleet
+from tests.hosts.host import Host
+from tests.real.desk import Desk
+from tests.tui.tmux import READING_S, Tmux
+
+SLOW = {"load_s": 600.0}  # of the simulator, twenty times as fast: half a minute
+
+
+class Walk:
+    """One host and one terminal."""
+
+    def __init__(self, host: Host, folder: Path) -> None:
+        self.host = host
+        self.desk = Desk(folder / "desk", [host])
+        self.target = f"{host.name}/k26"
+        self.terminal = Tmux(f"walk-{os.getpid()}", folder / "desk" / "state", self.desk.environment)
+
+    def open(self) -> None:
+        self.terminal.open(self.desk.inventory, 120, 36)
+
+    def close(self) -> None:
+        self.terminal.close()
+        time.sleep(1.0)
+
+    def in_the_wait(self) -> None:
+        self.terminal.start_the_main_job(self.host.name, self.target)
+        self.terminal.until("> running  [ 9/12]")
+
+    def choose(self, key: str) -> None:
+        self.terminal.press("x")
+        self.terminal.until("Press l, b or w")
+        self.terminal.press(key)
+
+    def verified(self) -> None:
+        self.open()
+        self.terminal.start_the_main_job(self.host.name, self.target)
+        shown = self.terminal.until("VERIFIED EXIT 0")
+        self.terminal.until("next:")
+        self.terminal.press("Escape")
+        self.terminal.until("Runs of this machine")
+        self.terminal.press("1")
+        self.terminal.until("200000  200000  200000   200000")
+        assert serving(self.host) == 200000, shown
+
+    def swept(self) -> None:
+        self.terminal.press("m")
+        self.terminal.until("s sweep")
+        self.terminal.press("s")
+        self.terminal.until(f"Type {self.target} to start it")
+        time.sleep(READING_S)
+        self.terminal.press(self.target, "Enter")
+        self.terminal.until("MEASURED EXIT 0")
+        self.terminal.press("3")
+        self.terminal.until("runs with findings")
+        time.sleep(READING_S)
+        self.terminal.press("Enter")
+        shown = self.terminal.until("tokens of context")
+        assert "-- fit" in shown, shown
+        say(shown)
+        self.terminal.press("4")
+        shown = self.terminal.until("context_length 32768 -> 200000")
+        assert "measured" in shown, shown
+        self.close()
+
+    def stopped_and_left(self) -> None:
+        self.open()
+        self.in_the_wait()
+        self.choose("w")
+        self.terminal.until("> running  [ 9/12]")
+        self.choose("l")
+        self.terminal.until("APPLIED-UNVERIFIED EXIT 3")
+        self.terminal.until("next:")
+        self.terminal.press("s")
+        self.terminal.until("Go on with")
+        self.terminal.press("r")
+        self.terminal.until(f"Type {self.host.name}")
+        time.sleep(READING_S)
+        self.terminal.press(self.host.name, "Enter")
+        self.terminal.until("VERIFIED EXIT 0")
+        self.close()
+
+    def stopped_and_rolled_back(self) -> None:
+        self.open()
+        self.in_the_wait()
+        self.choose("b")
+        self.terminal.until("ROLLED-BACK EXIT 4")
+        assert serving(self.host) == 32768
+        self.close()
+
+    def window_killed(self) -> None:
+        self.open()
+        self.in_the_wait()
+        self.close()
+        self.open()
+        self.terminal.until("RUNNING")
+        self.terminal.until("VERIFIED EXIT 0")
+        self.close()
+
+
+PARTS = (("verified", "swept"), ("stopped_and_left",), ("stopped_and_rolled_back",), ("window_killed",))
+
+
+def say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def main() -> int:
+    with tempfile.TemporaryDirectory(prefix="walk-") as name, Fleet(1) as fleet:
+        host = fleet.hosts[0]
+        host.wait_up()
+        for number, part in enumerate(PARTS):
+            install_engine(host, load_s=20.0)
+            set_simulator(host, **(SLOW if number else {"load_s": 20.0}))
+            walk = Walk(host, Path(name) / str(number))
+            began = time.monotonic()
+            try:
+                for step in part:
+                    getattr(walk, step)()
+            finally:
+                walk.terminal.close()
+                walk.desk.close()
+            say(f"{', '.join(part)}: well, {time.monotonic() - began:.0f} s")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
