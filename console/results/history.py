@@ -50,6 +50,18 @@ class Row:
 
         return read_trailers(trailer_pairs(self.block))
 
+    @cached_property
+    def lines(self) -> Mapping[str, list[str]]:
+        """The lines of its trailers by name, in small letters; what a list shows needs no more reading than that."""
+        values: dict[str, list[str]] = {}
+        for key, value in trailer_pairs(self.block):
+            values.setdefault(key.lower(), []).append(value)
+        return values
+
+    def line(self, key: str) -> str:
+        """The first line of that name; empty where there is none."""
+        return self.lines.get(key, [""])[0]
+
     @property
     def at(self) -> str:
         """When the run ended, RFC 3339 in UTC; as its record says, else as its commit's author date does."""
@@ -100,8 +112,6 @@ class History:
 
         Commits that are no records of ours are passed over. Raises StateError where git cannot read on.
         """
-        if self.is_empty:
-            return
         words = ["log", f"--format={FORM}", *(f"--grep={pattern}" for pattern in patterns)]
         words += ["--all-match", "-i", "--basic-regexp"] if patterns else []
         if span.since is not None and span.since > SKEW_S:
@@ -118,7 +128,8 @@ class History:
                         if found == limit:
                             return
         except CommitError as error:
-            raise StateError(error.message, **self._damaged) from error
+            if found or not self.is_empty:  # git calls a branch without a commit an error
+                raise StateError(error.message, **self._damaged) from error
 
     def moment(self, text: str, option: str = "--since") -> float:
         """The time that git understands by `30.days`, `2026-03-01` or `yesterday`; seconds since the epoch."""

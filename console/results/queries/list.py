@@ -65,14 +65,17 @@ class Filter:
         return found + ([basic(self.text)] if self.text else [])
 
     def wants(self, row: Row) -> bool:
-        told = row.told
         return (
-            told.unit.startswith(self.unit)
-            and (not self.runbook or told.runbook == self.runbook)
-            and (not self.outcome or told.outcome == self.outcome)
-            and (not self.operator or told.operator.lower().startswith(self.operator.lower()))
+            row.line("unit").startswith(self.unit)
+            and (not self.runbook or _runbook(row) == self.runbook)
+            and (not self.outcome or row.line("outcome") == self.outcome)
+            and (not self.operator or row.line("operator").lower().startswith(self.operator.lower()))
             and (not self.setting or self.setting in _named(row))
         )
+
+
+def _runbook(row: Row) -> str:
+    return row.line("runbook").partition(" sha256:")[0]
 
 
 def _named(row: Row) -> set[str]:
@@ -112,24 +115,25 @@ def find(history: History, only: Filter, *, limit: int = 0) -> Iterator[HistoryR
 
 
 def shown(row: Row) -> HistoryRow:
-    told = row.told
+    """The lines as they were written: a long history is listed without reading each of them."""
+    lines = row.lines
     return HistoryRow(
         sha=row.sha,
         at=row.at,
-        run=told.run,
-        target=told.target,
-        runbook=told.runbook,
-        outcome=told.outcome,
-        operator=told.operator,
+        run=row.run,
+        target=row.target,
+        runbook=_runbook(row),
+        outcome=row.line("outcome"),
+        operator=row.line("operator"),
         subject=row.subject,
-        changes=told.changes,
-        observed=tuple(one.line for one in told.observed),
-        findings=told.finding_lines,
-        unit=told.unit,
-        reason=told.reason,
-        ticket=told.ticket,
-        parent=told.parent,
-        simulated=told.simulated,
+        changes=tuple(lines.get("change", ())),
+        observed=tuple(lines.get("observed", ())),
+        findings=tuple(lines.get("finding", ())),
+        unit=row.line("unit"),
+        reason=row.line("reason"),
+        ticket=row.line("ticket"),
+        parent=row.line("parent"),
+        simulated=row.line("simulated") == "yes",
     )
 
 
