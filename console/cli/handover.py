@@ -53,6 +53,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     runs = list_runs(base_folder(os.environ))
     seen = [facts for _, facts in looked]
     items: list[query.Item] = [*query.open_items(runs, seen), *query.guard_items(seen), *query.lock_items(seen)]
+    items += query.out_items(runs)
     if history is not None:
         found = [drift(history, facts, engine_named(target.service.engine)) for target, facts in looked]
         items += [*query.drift_items(found, seen), *query.ended_items(history, since)]

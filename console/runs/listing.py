@@ -53,6 +53,7 @@ class RunSummary:
     needs_recover: bool = False
     uncommitted: tuple[str, ...] = ()
     open_targets: Mapping[str, str] = field(default_factory=dict)
+    left_out: Mapping[str, str] = field(default_factory=dict)  # target → what puts it into its balancer again
     next: tuple[str, ...] = ()
     damaged: str = ""
 
@@ -144,6 +145,7 @@ def summarise(directory: RunDirectory) -> RunSummary:
         needs_recover=orphan,
         uncommitted=_uncommitted(state),
         open_targets=waiting,
+        left_out={name: seen.left_out.by_hand for name, seen in state.targets.items() if seen.left_out is not None},
         next=_next(state, orphan=orphan, waiting=waiting),
         damaged=damaged,
     )

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
-from console.schema.change import FileChange
+from console.schema.change import WHERE, BalancerChange, FileChange
 from console.schema.plan import Plan
 from console.untrusted import one_line
 
@@ -29,6 +29,7 @@ def back_by_hand(plan: Plan) -> list[str]:
 
 
 def _lines(plan: Plan) -> Iterator[str]:
+    yield from _door(plan, "out")
     for change in _files(plan):
         path = _word(change.real_path)
         yield f"sha256sum {path}  # {change.sha256_before[:DIGEST]}…, or it is another file than was planned for"
@@ -39,6 +40,14 @@ def _lines(plan: Plan) -> Iterator[str]:
         if one.kind == "command":
             yield f"{'sudo ' if one.sudo else ''}sh -c {_word(one.command)}"
     yield from _taken_up(plan)
+    yield from _door(plan, "in")
+
+
+def _door(plan: Plan, way: str) -> Iterator[str]:
+    """Out of the balancer before anything, and in again once it serves."""
+    for change in plan.changes:
+        if isinstance(change, BalancerChange) and change.way == way:
+            yield f"{one_line(change.action)}  # {WHERE[change.runs]}: the balancer of {one_line(change.group)}"
 
 
 def _taken_up(plan: Plan) -> Iterator[str]:

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from console.schema.change import FileChange, ReloadChange, RestartChange
+from console.schema.change import BalancerChange, FileChange, ReloadChange, RestartChange
 from console.schema.plan import Answers, FileEdit
 from console.views.cells import cells
 from console.views.plan import plan_text
@@ -106,12 +106,17 @@ def test_markdown_has_digests_and_the_commands_by_hand() -> None:
         path=path, real_path=path, splices=(), sha256_before="a" * 64, sha256_after="b" * 64, diff=DIFF, steps=("s",),
         change="c1",
     )  # fmt: skip
-    changes = (file, ReloadChange(id="c2", step="s", unit=story.UNIT), restart)
+    door = BalancerChange(
+        id="c0", step="s", way="out", member="node7/chat", group="chat", out="touch /etc/lb/out", back="rm /etc/lb/out"
+    )
+    again = door.model_copy(update={"id": "c4", "way": "in"})
+    changes = (door, again, file, ReloadChange(id="c2", step="s", unit=story.UNIT), restart)
     text = plan_markdown(plan(changes=changes, edits=(edit,), deciding={path: "a" * 64, "/etc/other.conf": "c" * 64}))
     assert f"| `{path}` | `{'a' * 64}` | `{'b' * 64}` |" in text
     assert f"| `/etc/other.conf` | `{'c' * 64}` | stays |" in text
     hand, back = text.split("## By hand")[1].split("## Back, by hand")
     assert [line.split("  #")[0] for line in hand.splitlines() if line and "```" not in line] == [
+        "touch /etc/lb/out",
         f"sha256sum {path}",
         f"sudo cp -a {path} /var/tmp/20-window.conf.before",
         f"sudoedit {path}",
@@ -120,6 +125,7 @@ def test_markdown_has_digests_and_the_commands_by_hand() -> None:
         f"sudo systemctl restart {story.UNIT}",
         f"journalctl -f -u {story.UNIT}",
         "curl -fsS http://127.0.0.1:30000/health",
+        "rm /etc/lb/out",
     ]
     assert f"sudo cp -a /var/tmp/20-window.conf.before {path}\nsudo systemctl daemon-reload\n" in back
 

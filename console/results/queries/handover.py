@@ -20,6 +20,7 @@ SECTIONS = {
     "open": "open changes",
     "guard": "guards that are armed",
     "lock": "locks held now",
+    "out": "replicas out of their balancer",
     "drift": "not as recorded",
     "unkept": "records not committed or not pushed",
     "ended": "runs that failed or were rolled back",
@@ -98,6 +99,17 @@ def lock_items(facts: Sequence[Facts]) -> Iterator[Item]:
             close = f"console attach {lock.run}" if lock.run else "console runs --locks"
             who = _who(lock.operator, lock.from_host)
             yield Item("lock", seen.target, "the unit's lock is held", lock.since, who, run=lock.run, close=(close,))
+
+
+def out_items(runs: Iterable[RunSummary]) -> Iterator[Item]:
+    """Targets that their newest run here took out of the balancer, and nothing has put in again."""
+    told: set[str] = set()
+    for run in sorted(runs, key=lambda run: run.id, reverse=True):
+        for target in run.targets:
+            if target not in told and target in run.left_out and not run.alive:
+                close = (run.left_out[target],)
+                yield Item("out", target, "gets no requests", run.started, run.operator, run.reason, run.id, close)
+            told.add(target)
 
 
 def drift_items(found: Iterable[Drifted], facts: Sequence[Facts] = ()) -> Iterator[Item]:

@@ -12,6 +12,7 @@ from console.results.queries.handover import (
     guard_items,
     lock_items,
     open_items,
+    out_items,
     unkept_items,
     unseen_items,
 )
@@ -72,6 +73,15 @@ def test_exactly_one_of_each() -> None:
 def test_what_no_host_told_of_is_told_by_this_machine() -> None:
     (item,) = open_items([HERE], [QUIET])
     assert (item.target, item.what) == ("gpu7/llm", "changed, not proven to serve")
+
+
+def test_a_replica_that_was_left_out_of_its_balancer() -> None:
+    left = {"gpu7/llm": "touch /etc/nginx/in   (on the host)"}
+    run = RunSummary(id=run_id(1), path="/x", targets=("gpu7/llm",), left_out=left, reason="longer documents")
+    (item,) = out_items([run])
+    assert (item.kind, item.target, item.close) == ("out", "gpu7/llm", ("touch /etc/nginx/in   (on the host)",))
+    later = RunSummary(id=run_id(2), path="/x", targets=("gpu7/llm",))
+    assert list(out_items([run, later])) == []
 
 
 def test_a_lock_and_a_host_that_is_away() -> None:
