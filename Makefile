@@ -1,4 +1,5 @@
 # make demo    the main job on a simulated host; make demo-tui: the terminal UI on one
+# make hosts   ways in, sudo, files as they lie, and older and newer systemds, on real hosts (root, some minutes)
 # make matrix  every interruption at every moment of the main job, on real hosts (root, most of an hour)
 # make test    everything that is checked; REAL_HOSTS=required, REAL_ENGINE=required: what is missing fails, not skips
 # make engine  a real engine on the CPU, which some tests measure when it is there
@@ -12,7 +13,7 @@ READY := $(VENV)/.ready
 export REAL_HOSTS REAL_ENGINE
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: engine matrix walk demo demo-tui story lab test check clean
+.PHONY: hosts engine matrix walk demo demo-tui story lab test check clean
 
 demo: $(READY)
 	$(IN)/console demo $(if $(FAULT),--fault $(FAULT))
@@ -36,6 +37,11 @@ lab: $(READY)
 # Every interruption at every moment of the main job, on real hosts, as root; MATRIX="--cells change" for a part of it.
 matrix: $(READY)
 	$(IN)/python -m tests.real.matrix $(MATRIX)
+
+# What CI has no time for: every way in, sudo as fleets have it, files as they lie, and Debian's systemd 247 and 257.
+hosts: $(READY)
+	CONSOLE_BY_HAND=1 $(IN)/python -m pytest tests/real/test_access.py tests/real/test_sudo.py tests/real/test_whose_file.py \
+		tests/real/test_other_systemds.py
 
 test: check
 	$(IN)/python -m pytest -n $(WORKERS) --dist loadgroup $(TESTS)

@@ -326,6 +326,10 @@ class FakeRemote(Remote):
         self.boot_id = "boot-1"
 
     @property
+    def certificate_ends(self) -> None:
+        return None
+
+    @property
     def auth(self) -> str:
         return "publickey ops"
 

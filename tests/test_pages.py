@@ -25,6 +25,7 @@ PAGES = (
     "docs/audit.md",
     "docs/terminal-ui.md",
     "docs/tune.md",
+    "docs/hosts.md",
 )
 # Run by CI itself, around this test.
 BY_CI = ("make demo", "make story", "make test", "pip install")

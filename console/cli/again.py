@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from console.cli import identity
+from console.cli import connecting, identity
 from console.cli.front import Front
 from console.cli.output import Output
 from console.cli.run import drive, options
@@ -122,6 +122,7 @@ def carry_out(past: Past, purpose: Purpose, arguments: argparse.Namespace, outpu
         front=front,
         redactor=output.redactor,
         on_event=front.event,
+        ways=connecting.connections(arguments, output),
         plans={name: planner(earlier, purpose) for name, earlier in past.targets.items()},
     )
     return drive(request, front).exit_code

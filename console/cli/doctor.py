@@ -6,17 +6,20 @@ import argparse
 import asyncio
 import os
 
+from console.cli import ask_sudo, connecting
 from console.cli.inventory import inventory
 from console.cli.output import Output
 from console.engines.registry import engine_named
+from console.facts.collect import editable
 from console.planning.bind import bind
 from console.planning.preview import Looking
 from console.remote.ssh import Connections
-from console.schema.facts import Facts
+from console.remote.sudo import sudoers
+from console.schema.facts import ABLE, Facts
 from console.schema.hosts import Target
 from console.settings.resolve import unit_of
 from console.settings.unit_sanity import findings
-from console.steps.host_preflight import refusals, warnings
+from console.steps.coming_back import reasons, verdict, warnings
 from console.views.answers import labelled
 
 
@@ -24,20 +27,26 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "target", nargs="?", metavar="TARGET", help="host/service, or host; may be left out when there is one"
     )
+    parser.add_argument("--sudoers", action="store_true", help="print the sudoers lines that a run here needs")
+    ask_sudo.add(parser)
     parser.add_argument("--json", action="store_true", help="as JSON")
 
 
 def run(arguments: argparse.Namespace, output: Output) -> int:
     (target,) = bind(inventory(arguments), [arguments.target] if arguments.target else [], (), None)
-    facts = asyncio.run(_look(target, output))
+    facts = asyncio.run(_look(target, output, connecting.connections(arguments, output)))
+    if arguments.sudoers:
+        output.data(sudoers(target, editable(facts), facts.host.login_user))
+        return 0
     sick, fatal, odd = examined(facts, target)
     if arguments.json:
-        output.json({"target": target.name, "blocks": [*fatal, *sick], "warnings": odd})
+        output.json({"target": target.name, "blocks": [*fatal, *sick], "warnings": odd, "verdict": verdict(facts)})
     else:
         said = [f"{target.name}  {facts.unit.id}"]
         said += labelled("BLOCKS", [*fatal, *sick], 80)
         said += labelled("WARNS", odd, 80)
         said += [] if sick or fatal or odd else [" nothing to mend"]
+        said += [f" {verdict(facts)}"] if not sick else []
         output.data("\n".join(said))
     return 1 if sick or fatal else 0
 
@@ -47,11 +56,17 @@ def examined(facts: Facts, target: Target) -> tuple[list[str], list[str], list[s
     load_s = facts.load_times_s[0] if facts.load_times_s else None
     found = findings(unit_of(facts), engine_named(target.service.engine), load_s)
     fatal = [each.text for each in found if each.is_fatal]
-    return refusals(facts), fatal, [each.text for each in found if not each.is_fatal] + warnings(facts)
+    if facts.host.sudo_missing:
+        fatal.append(f"sudo does not allow {len(facts.host.sudo_missing)} of the commands that a run needs: --sudoers")
+    elif facts.host.sudo not in ABLE:
+        said = facts.host.sudo_said or "it does not say why"
+        fatal.append(f"sudo is {facts.host.sudo}: a run would change nothing ({said})")
+    odd = [each.text for each in found if not each.is_fatal] + warnings(facts, unit_of(facts))
+    return reasons(facts), fatal, odd
 
 
-async def _look(target: Target, output: Output) -> Facts:
-    connections = Connections(os.environ)
+async def _look(target: Target, output: Output, ways: Connections) -> Facts:
+    connections = ways
     try:
         return await Looking(connections, output.redactor, os.environ).facts(target)
     finally:

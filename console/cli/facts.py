@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import os
 
+from console.cli import ask_sudo, connecting
 from console.cli.inventory import inventory
 from console.cli.output import Output
 from console.engines.registry import engine_named
@@ -30,6 +31,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "target", nargs="?", metavar="TARGET", help="host/service, or host; may be left out when there is one"
     )
     parser.add_argument("--setting", action="append", default=[], metavar="NAME", help="show this setting too")
+    ask_sudo.add(parser)
     parser.add_argument("--json", action="store_true", help="as JSON")
 
 
@@ -41,7 +43,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     policy.keys(targets, os.environ)
     for target in targets:
         engine = engine_named(target.service.engine)
-        facts = asyncio.run(_look(target, output))
+        facts = asyncio.run(_look(target, output, connecting.connections(arguments, output)))
         usual = [name for name in USUAL if name in engine.spellings]
         levels = [levels_of(facts, engine, name) for name in (*usual, *arguments.setting)]
         load_s = facts.load_times_s[0] if facts.load_times_s else None
@@ -67,8 +69,8 @@ def shown(levels: list[Levels], asked: list[str]) -> list[Levels]:
     ]
 
 
-async def _look(target: Target, output: Output) -> Facts:
-    connections = Connections(os.environ)
+async def _look(target: Target, output: Output, ways: Connections) -> Facts:
+    connections = ways
     try:
         return await Looking(connections, output.redactor, os.environ).facts(target)
     finally:

@@ -1,21 +1,22 @@
-"""`console hosts`: list the inventory, add to it without losing a comment, pin host keys."""
+"""`console hosts`: list the inventory, add to it, import into it, discover, log in, pin host keys."""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import os
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from console.cli.inventory import inventory, inventory_path
+from console.cli import hosts_discover, hosts_import, hosts_login, inventory_edit
+from console.cli.connecting import connections
+from console.cli.hosts_of import any_target
+from console.cli.inventory import inventory
+from console.cli.inventory_path import to_edit
 from console.cli.output import Output
-from console.errors import HostKeyChangedError, InvalidFileError, StateError, UsageError
-from console.schema.hosts import Inventory, Target, load_inventory
+from console.errors import HostKeyChangedError, UsageError
+from console.schema.hosts import Target
 from console.schema.names import NAME
-from console.schema.toml_file import read_toml, validate
 
 if TYPE_CHECKING:
     from console.remote.known_hosts import HostKey
@@ -34,9 +35,12 @@ def add(parser: argparse.ArgumentParser) -> None:
     adding.add_argument("--tag", action="append", default=[], dest="tags")
     adding.add_argument("--protected", action="store_true", help="typed confirmation and a reason for every change")
     adding.add_argument("--unit", required=True, help="the systemd unit, such as sglang-k26.service")
-    adding.add_argument("--engine", required=True, choices=["sglang"])
+    adding.add_argument("--engine", required=True, choices=["sglang", "vllm", "llamacpp"])
     adding.add_argument("--url", required=True, help="as seen from the host, such as http://127.0.0.1:30000")
     adding.add_argument("--api-key-env", help="the variable of your environment that holds the key")
+    hosts_import.add(commands.add_parser("import", help="add hosts of the SSH config or of an Ansible inventory"))
+    hosts_login.add(commands.add_parser("login", help="log in everywhere now, one question at a time"))
+    hosts_discover.add(commands.add_parser("discover", help="show what looks like an engine on a host"))
     trusting = commands.add_parser("trust", help="show a host's keys and pin them")
     trusting.add_argument("host", metavar="HOST")
     trusting.add_argument(
@@ -49,6 +53,9 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
         return add_host(arguments, output)
     if arguments.action == "trust":
         return trust(arguments, output)
+    more = {"import": hosts_import.run, "login": hosts_login.run, "discover": hosts_discover.run}
+    if arguments.action in more:
+        return more[arguments.action](arguments, output)
     from console.views.listings import hosts_table
 
     output.data(hosts_table(inventory(arguments)))
@@ -56,20 +63,12 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
 
 
 def add_host(arguments: argparse.Namespace, output: Output) -> int:
-    """Edit the file with its comments kept; what comes out is parsed again and compared before it is written."""
-    import tomlkit
-    from tomlkit.exceptions import TOMLKitError
-
-    from console.runs.directory import write_durably
-
+    """Add one service, and its host where that is new."""
     host_name, slash, service_name = arguments.name.partition("/")
     if not slash or not NAME.fullmatch(host_name) or not NAME.fullmatch(service_name):
         raise UsageError(f"{arguments.name!r}: name it as HOST/SERVICE, with letters, digits, '.', '_' and '-'")
-    path = _path(arguments)
-    before, plain = "schema = 1\n", {"schema": 1}
-    if path.exists():
-        load_inventory(path)
-        before, plain = read_toml(path)
+    path = to_edit(arguments)
+    before, plain = inventory_edit.text_of(path)
     service: dict[str, Any] = {"unit": arguments.unit, "engine": arguments.engine, "url": arguments.url}
     if arguments.api_key_env:
         service["api_key_env"] = arguments.api_key_env
@@ -78,61 +77,22 @@ def add_host(arguments: argparse.Namespace, output: Output) -> int:
         for key in ("address", "port", "user", "jump", "identity", "tags", "protected")
         if getattr(arguments, key)
     }
-    wanted = _wanted(plain, host_name, service_name, host, service, path)
-    validate(Inventory, wanted, path=path)
-    by_hand = InvalidFileError(
-        "the file cannot be edited without changing its meaning: add the host by hand", where=str(path)
-    )
-    try:
-        document = tomlkit.parse(before)
-        hosts: Any = document.setdefault("hosts", tomlkit.table(is_super_table=True))
-        if host_name not in hosts:
-            hosts[host_name] = tomlkit.table()
-        for key, value in host.items():
-            hosts[host_name][key] = value
-        services: Any = hosts[host_name].setdefault("services", tomlkit.table(is_super_table=True))
-        services[service_name] = service
-        after = tomlkit.dumps(document)
-        # tomlkit can write something else than was asked for (tomlkit#555, #545): read it back and compare.
-        meaning = tomllib.loads(after)
-    except (TOMLKitError, ValueError) as error:  # an inline table takes no table
-        raise by_hand from error
-    if meaning != wanted:
-        raise by_hand
-    real = path.resolve()  # of a link, what it leads to is edited
-    try:
-        real.parent.mkdir(parents=True, exist_ok=True)
-        write_durably(real, after.encode(), mode=real.stat().st_mode & 0o777 if real.exists() else 0o644)
-    except OSError as error:
-        raise StateError(f"cannot write: {error.strerror or error}", where=str(path)) from error
+    _new(plain, host_name, service_name, host, path)
+    tables = {host_name: host | {"services": {service_name: service}}}
+    inventory_edit.write(path, inventory_edit.with_hosts(before, plain, tables, path))
     output.data(f"{path}: {host_name}/{service_name} added")
     output.note(f"next: console hosts trust {host_name}; console facts {host_name}/{service_name}")
     return 0
 
 
-def _path(arguments: argparse.Namespace) -> Path:
-    """The inventory to edit; a new ./hosts.toml where there is none."""
-    try:
-        return inventory_path(arguments)
-    except UsageError:
-        return Path("hosts.toml")
-
-
-def _wanted(
-    plain: dict[str, Any], host_name: str, service_name: str, host: dict[str, Any], service: dict[str, Any], path: Path
-) -> dict[str, Any]:
-    """The table the file must mean afterwards. Raises UsageError when the service is there already."""
-    hosts = dict(plain.get("hosts", {}))
-    known = dict(hosts.get(host_name, {}))
-    services = dict(known.get("services", {}))
-    if service_name in services:
+def _new(plain: dict[str, Any], host_name: str, service_name: str, host: dict[str, Any], path: Path) -> None:
+    """Raises UsageError when the service is there already, or the host with other keys."""
+    known = dict(plain.get("hosts", {})).get(host_name, {})
+    if service_name in known.get("services", {}):
         raise UsageError(f"{host_name}/{service_name} is in {path} already", hint="edit the file")
     differing = [key for key, value in host.items() if key in known and known[key] != value]
     if differing:
         raise UsageError(f"host {host_name} has another {differing[0]} in {path}", hint="edit the file")
-    services[service_name] = service
-    hosts[host_name] = known | host | {"services": services}
-    return plain | {"hosts": hosts}
 
 
 def trust(arguments: argparse.Namespace, output: Output) -> int:
@@ -140,10 +100,8 @@ def trust(arguments: argparse.Namespace, output: Output) -> int:
     from console.remote.known_hosts import pin
 
     hosts = inventory(arguments)
-    if arguments.host not in hosts.hosts:
-        hosts.target(arguments.host)  # raises with the nearest name
     target = any_target(hosts, arguments.host)
-    keys, path, standing = asyncio.run(_scan(target))
+    keys, path, standing = asyncio.run(_scan(target, arguments, output))
     for key in keys:
         output.data(f"{target.address}  {key.kind}  {key.fingerprint}  {standing[key.fingerprint]}")
     if "changed" in standing.values():
@@ -164,23 +122,15 @@ def trust(arguments: argparse.Namespace, output: Output) -> int:
     return 0
 
 
-async def _scan(target: Target) -> tuple[list[HostKey], Path, Mapping[str, str]]:
-    from console.remote.ssh import Connections
-
-    connections = Connections(os.environ)
+async def _scan(
+    target: Target, arguments: argparse.Namespace, output: Output
+) -> tuple[list[HostKey], Path, Mapping[str, str]]:
+    ways = connections(arguments, output)
     try:
-        keys = await connections.scan(target)
-        return keys, *connections.standing(target, keys)
+        keys = await ways.scan(target)
+        return keys, *ways.standing(target, keys)
     finally:
-        await connections.aclose()
-
-
-def any_target(hosts: Inventory, name: str) -> Target:
-    """A target of the host; which service does not matter for its keys."""
-    for target in hosts.targets():
-        if target.host_name == name:
-            return target
-    raise UsageError(f"host {name} has no service in the inventory", hint=f"console hosts add {name}/SERVICE …")
+        await ways.aclose()
 
 
 def _agreed(output: Output) -> bool:

@@ -26,3 +26,11 @@ def inventory_path(arguments: argparse.Namespace) -> Path:
         f"no inventory: neither {' nor '.join(map(str, candidates()))}",
         hint="console hosts add NAME --unit UNIT --engine sglang --url URL, or --hosts FILE",
     )
+
+
+def to_edit(arguments: argparse.Namespace) -> Path:
+    """The inventory to edit; a new ./hosts.toml where there is none."""
+    try:
+        return inventory_path(arguments)
+    except UsageError:
+        return Path("hosts.toml")

@@ -21,6 +21,8 @@ VERBS: dict[str, tuple[str, str]] = {
     "recover": ("console.cli.recover", "close and commit runs whose process is gone"),
     "measure": ("console.cli.measure", "decode rate, and step time over context"),
     "hosts": ("console.cli.hosts", "list or add hosts, pin their keys"),
+    "logs": ("console.cli.logs", "the journals of several services as one, by time"),
+    "exec": ("console.cli.exec", "the same look on several hosts, recorded; equal answers are shown once"),
     "facts": ("console.cli.facts", "what is so on a target, at four levels"),
     "capacity": ("console.cli.capacity", "will a context fit, and what would make it fit"),
     "diagnose": ("console.cli.diagnose", "why is it slow? Explained from its log and record; no load is sent"),

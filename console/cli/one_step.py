@@ -7,7 +7,7 @@ import json
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 
-from console.cli import note
+from console.cli import connecting, note
 from console.cli.front import Front
 from console.cli.inventory import inventory
 from console.cli.output import Output
@@ -25,6 +25,10 @@ def add(parser: argparse.ArgumentParser) -> None:
     """What may be said to each of them."""
     parser.add_argument("targets", nargs="*", metavar="TARGET", help="host/service, host, or group")
     parser.add_argument("--limit", metavar="TAG", help="only targets of hosts with this tag")
+    add_options(parser)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="events as JSON lines on stdout")
     parser.add_argument("--reason", default="", metavar="TEXT", help="why; kept in the record")
     parser.add_argument("--ticket", default="", metavar="ID", help="kept in the record")
@@ -82,5 +86,6 @@ def run(
         front=front,
         redactor=output.redactor,
         on_event=heard,
+        ways=connecting.connections(arguments, output),
     )
     return drive(request, front).exit_code

@@ -8,15 +8,17 @@ import os
 import secrets
 import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from console.cli import runbooks
+from console.cli import ask_sudo, connecting, consent, runbooks
 from console.cli.inventory import inventory
 from console.cli.output import Output
 from console.clock import SystemClock, ulid
 from console.errors import StateError
 from console.planning import lint, policy
 from console.planning.bind import bind
+from console.planning.consent import Consent
 from console.planning.groups import Groups
 from console.planning.preview import Looking, Preview
 from console.planning.saved import save_plan
@@ -34,7 +36,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     runbooks.add_binding(parser)
     parser.add_argument("--out", metavar="FILE", help="keep the plan, for 'console run --plan FILE'")
     parser.add_argument("--md", metavar="FILE", help="write the plan as Markdown")
-    parser.add_argument("--accept-pending", action="store_true", help="do not refuse what others left on disk")
+    consent.add(parser)
+    ask_sudo.add(parser)
 
 
 def run(arguments: argparse.Namespace, output: Output) -> int:
@@ -43,7 +46,17 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     hosts = inventory(arguments)
     targets = bind(hosts, arguments.targets, runbook.targets, arguments.limit)
     policy.keys(targets, os.environ)
-    results = asyncio.run(_plan_all(runbook, targets, variables, output, hosts, accept=arguments.accept_pending))
+    results = asyncio.run(
+        _plan_all(
+            runbook,
+            targets,
+            variables,
+            output,
+            hosts,
+            said=consent.read(arguments),
+            ways=connecting.connections(arguments, output),
+        )
+    )
     plans = [preview.plan for preview in results if preview.plan is not None]
     codes = []
     for preview in results:
@@ -66,7 +79,8 @@ def command(arguments: argparse.Namespace, plan: Plan) -> str:
     words = ["console", *(["--hosts", arguments.hosts] if arguments.hosts else []), "run"]
     words += [arguments.runbook, plan.target.name]
     words += [word for assignment in arguments.assignments for word in ("--set", assignment)]
-    words += ["--accept-pending"] if plan.activation.needs_accept else []
+    said = consent.read(arguments)
+    words += consent.words(replace(said, accept_pending=said.accept_pending or plan.activation.needs_accept))
     words += ["--reason", "TEXT"] if plan.target.host.protected else []
     return shlex.join(words)
 
@@ -85,14 +99,13 @@ async def _plan_all(
     output: Output,
     hosts: Inventory,
     *,
-    accept: bool,
+    said: Consent,
+    ways: Connections,
 ) -> list[Preview]:
-    looking = Looking(Connections(os.environ), output.redactor, os.environ, hosts.results_path)
+    looking = Looking(ways, output.redactor, os.environ, hosts.results_path)
     groups = Groups(hosts, {target.name for target in targets}, looking.glance)
     try:
-        previews = (
-            looking.preview(runbook, target, variables, accept_pending=accept, groups=groups) for target in targets
-        )
+        previews = (looking.preview(runbook, target, variables, consent=said, groups=groups) for target in targets)
         return list(await asyncio.gather(*previews))
     finally:
         await looking.aclose()

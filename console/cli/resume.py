@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 
 from console.cli import again
+from console.cli.consent import add_pending
 from console.cli.output import Output
-from console.cli.run import add_pending, add_words
+from console.cli.run import add_words
 
 
 def add(parser: argparse.ArgumentParser) -> None:

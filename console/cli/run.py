@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from console.cli import identity, note, runbooks
+from console.cli import ask_sudo, connecting, consent, identity, note, runbooks
 from console.cli.front import Front
 from console.cli.inventory import inventory
 from console.cli.output import Output
@@ -31,16 +31,13 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--plan", metavar="FILE", help="carry out a plan saved with 'console plan --out'; used once")
     parser.add_argument("--override", default="", metavar="REASON", help="change outside the policy's windows, and why")
     parser.add_argument("--continue", dest="continued", default="", metavar="ID", help="go on with an experiment")
-    add_pending(parser)
+    consent.add(parser)
     add_words(parser)
-
-
-def add_pending(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--accept-pending", action="store_true", help="also activate what others left on disk")
 
 
 def add_words(parser: argparse.ArgumentParser) -> None:
     """What may be said to every run: run, resume, rollback."""
+    ask_sudo.add(parser)
     parser.add_argument("--yes", action="store_true", help="do not ask (a protected host needs --reason too)")
     parser.add_argument("--json", action="store_true", help="events as JSON lines on stdout")
     parser.add_argument("--reason", default="", metavar="TEXT", help="why; kept in the record")
@@ -64,7 +61,7 @@ def options(arguments: argparse.Namespace, output: Output, **more: str) -> Optio
         reason=arguments.reason,
         ticket=arguments.ticket,
         note=note.note_of(arguments, output),
-        accept_pending=getattr(arguments, "accept_pending", False),
+        consent=consent.read(arguments),
         on_abort=arguments.on_abort,
         commit=not arguments.no_commit,
         **more,  # type: ignore[arg-type]
@@ -125,6 +122,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
         front=front,
         redactor=output.redactor,
         on_event=front.event,
+        ways=connecting.connections(arguments, output),
         note=output.note,
     )
     return drive(request, front).exit_code
@@ -159,6 +157,7 @@ def _run_saved(arguments: argparse.Namespace, output: Output) -> int:
         front=front,
         redactor=output.redactor,
         on_event=front.event,
+        ways=connecting.connections(arguments, output),
         plans=saved.planners(),
         plan_id=saved.file.plan_id,
     )

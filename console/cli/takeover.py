@@ -7,10 +7,11 @@ import asyncio
 import os
 
 from console.cli import again
+from console.cli.consent import add_pending
 from console.cli.inventory import inventory
 from console.cli.ledgers import Found, ledgers, past_of, root_of
 from console.cli.output import Output
-from console.cli.run import add_pending, add_words
+from console.cli.run import add_words
 from console.errors import StateError, UsageError
 from console.planning import policy
 from console.planning.bind import bind

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -10,21 +11,24 @@ from typing import Any
 from console.clock import stamp
 from console.engines.base import Engine, Reply
 from console.engines.marks import OURS
+from console.facts.around import look_around
 from console.facts.journal import JournalLine, last_start, parse_journal, parse_log
 from console.facts.memory import memory_of
 from console.facts.model_config import read_models
 from console.facts.parse import (
+    pairs,
     parse_guard,
     parse_host,
     parse_ledger,
     parse_lock,
     parse_paths,
     parse_process,
-    parse_shared,
     parse_software,
 )
 from console.remote.files import parse_files
+from console.remote.scripts import Output
 from console.remote.session import Reader
+from console.remote.sudo import PROBED, commands, decoded, encoded
 from console.remote.systemd import parse_unit
 from console.schema.facts import Facts, LogFile, Process, UnitFile, UnitState
 from console.schema.serving import Serving
@@ -51,17 +55,11 @@ async def collect(reader: Reader, engine: Engine, *, patience_s: float = 0.0, as
     """
     target = reader.target
     service = target.service
-    output = await reader.look(
-        "look_facts.sh",
-        service.unit,
-        str(service.port),
-        target.host.state_folder,
-        target.host.runtime_folder,
-        "" if ask_engine else "again",
-        *PATH_FLAGS,
-        timeout_s=FACTS_TIMEOUT_S,
-        patience_s=patience_s,
-    )
+    asked = reader.clock.now()
+    output = await _look(reader, ask_engine=ask_engine, patience_s=patience_s)
+    answered = reader.clock.now()
+    if reader.use_sudo(pairs(output.sections.get("host", b"")).get("sudo", "")):
+        return await collect(reader, engine, patience_s=patience_s, ask_engine=ask_engine)
     sections = output.sections
     unit = parse_unit(decode(sections.get("unit", b"")), service.unit)
     process = parse_process(sections)
@@ -80,6 +78,7 @@ async def collect(reader: Reader, engine: Engine, *, patience_s: float = 0.0, as
         await ask_serving(reader, engine, unit, process, patience_s) if ask_engine else (None, "it was not asked")
     )
     host = parse_host(sections)
+    host = host.model_copy(update={"skew_s": skew_s(host.now, asked, answered)})
     # A simulated host's journal keeps wall time; everything else of it is measured as if it ran at its own speed.
     speed = target.host.speed
     facts = Facts(
@@ -92,7 +91,6 @@ async def collect(reader: Reader, engine: Engine, *, patience_s: float = 0.0, as
         serving=serving,
         serving_reason=reason,
         paths=parse_paths(sections.get("paths", b"")),
-        shared=parse_shared(sections.get("sharing", b"")),
         software=parse_software(sections.get("software", b"")),
         ledger=parse_ledger(sections.get("ledger", b"")),
         lock=parse_lock(sections.get("lock", b"")),
@@ -103,8 +101,56 @@ async def collect(reader: Reader, engine: Engine, *, patience_s: float = 0.0, as
         memory=memory_of(head),
         log=log,
     )
-    models = await read_models(reader, engine, facts, patience_s=patience_s) if ask_engine else ()
-    return facts.model_copy(update={"models": models})
+    if not ask_engine:
+        return facts
+    models, around = await asyncio.gather(
+        read_models(reader, engine, facts, patience_s=patience_s), look_around(reader, facts, patience_s=patience_s)
+    )
+    if host.sudo == "limited":
+        host = host.model_copy(update={"sudo_missing": await _missing(reader, facts, patience_s)})
+    return facts.model_copy(update={"models": models, "around": around, "host": host})
+
+
+async def _missing(reader: Reader, facts: Facts, patience_s: float) -> tuple[str, ...]:
+    """What a limited sudo would refuse in the middle of a run."""
+    wanted = [encoded(words) for words in commands(reader.target, editable(facts), PROBED)]
+    output = await reader.look("look_sudo.sh", *wanted, timeout_s=FACTS_TIMEOUT_S, patience_s=patience_s)
+    refused = output.text("refused_commands").split()
+    return tuple(decoded(each) for each in refused if each in wanted)
+
+
+def editable(facts: Facts) -> list[str]:
+    """The files a run may replace: those that decide the unit, where they really lie."""
+    return list(dict.fromkeys(file.real_path for file in facts.files if not file.missing and not file.error))
+
+
+async def _look(reader: Reader, *, ask_engine: bool, patience_s: float) -> Output:
+    target = reader.target
+    service = target.service
+    return await reader.look(
+        "look_facts.sh",
+        service.unit,
+        str(service.port),
+        target.host.state_folder,
+        target.host.runtime_folder,
+        "" if ask_engine else "again",
+        *PATH_FLAGS,
+        timeout_s=FACTS_TIMEOUT_S,
+        patience_s=patience_s,
+    )
+
+
+def skew_s(now: str, asked: datetime, answered: datetime) -> float | None:
+    """How far a host's clock is from ours, at least: what lies between question and answer is nobody's."""
+    try:
+        there = datetime.fromisoformat(now)
+    except ValueError:
+        return None
+    if there.tzinfo is None:
+        return None
+    if there < asked:
+        return round((there - asked).total_seconds(), 3)
+    return round(max(0.0, (there - answered).total_seconds()), 3)
 
 
 def log_of(sections: Mapping[str, bytes]) -> LogFile:

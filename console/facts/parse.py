@@ -19,7 +19,6 @@ from console.schema.facts import (
     LockState,
     PathCheck,
     Process,
-    SharedFile,
     Software,
     SudoState,
     UnitFile,
@@ -63,6 +62,7 @@ def parse_host(sections: Mapping[str, bytes]) -> HostState:
             "login_user": said.get("login", ""),
             "uid": int(said["uid"]) if said.get("uid", "").isdigit() else -1,
             "sudo": sudo if sudo in _SUDO_STATES else "absent",
+            "sudo_said": said.get("sudo_said", ""),
             "systemd_version": int(version[1]) if version else 0,
             "free_bytes_unit_folder": room[0] if room else None,
             "free_bytes_state_folder": room[1] if len(room) > 1 else None,
@@ -176,16 +176,6 @@ def parse_paths(section: bytes) -> tuple[PathCheck, ...]:
         exists, kind, path = ([*line.split("\t", 2), "", ""])[:3]
         if exists in ("yes", "no") and kind in ("binary", "model", "folder"):
             found.append(PathCheck.model_validate({"path": one_line(path), "exists": exists == "yes", "kind": kind}))
-    return tuple(found)
-
-
-def parse_shared(section: bytes) -> tuple[SharedFile, ...]:
-    """Files that other units name: path and the file that names it, one a line."""
-    found = []
-    for line in decode(section).splitlines():
-        path, tab, named_in = line.partition("\t")
-        if tab:
-            found.append(SharedFile(path=one_line(path), named_in=one_line(named_in)))
     return tuple(found)
 
 

@@ -94,7 +94,9 @@ class Answers:
     def show(self, flags: dict[str, list[str]], names: list[str]) -> Answer:
         wanted = [item for value in flags.get("--property", []) + flags.get("-p", []) for item in value.split(",")]
         blocks = []
-        for name in names:
+        # A pattern stands for the units there are, as in systemctl.
+        every = [each for name in names for each in (sorted(self.supervisor.services) if "*" in name else [name])]
+        for name in every:
             known = show(self.supervisor, self.supervisor.service(name))
             unknown = sorted(set(wanted) - set(known))
             if unknown or not wanted:

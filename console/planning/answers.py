@@ -7,10 +7,10 @@ from dataclasses import replace
 from console.engines.base import Engine
 from console.planning import blast_radius, capacity, differences, estimates
 from console.schema.capacity import DecodeLaw
-from console.schema.facts import Facts
+from console.schema.facts import ABLE, Facts
 from console.schema.plan import Answers, Plan
 from console.schema.serving import Serving
-from console.steps.host_preflight import comes_back
+from console.steps.coming_back import comes_back, reasons, verdict
 from console.steps.service_verify import ServiceVerify, probe_size
 from console.untrusted import one_line
 
@@ -29,7 +29,7 @@ def answer(plan: Plan, facts: Facts, engine: Engine) -> Answers:
     about = f"about {estimates.span(load)}" if load is not None else "an unknown load time"
     return Answers(
         fits=tuple(capacity.lines(plan.capacity)) if plan.capacity else ("the window does not change",),
-        comes_back=(", ".join(comes_back(facts)) or "nothing could be seen", *facts_warn(facts)),
+        comes_back=tuple(comeback(facts)),
         also_live=tuple(also_live(plan)),
         also_hit=tuple(
             blast_radius.also_hit(
@@ -42,6 +42,14 @@ def answer(plan: Plan, facts: Facts, engine: Engine) -> Answers:
         undo=tuple(blast_radius.undo(plan.edits, plan.target.host.state_folder, about)),
         blocked_by=tuple(blocked_by(facts)),
     )
+
+
+def comeback(facts: Facts) -> list[str]:
+    """The verdict first; on a host of which nothing could be seen there is none that could be relied on."""
+    seen = ", ".join(comes_back(facts))
+    if reasons(facts):
+        return [verdict(facts), *([seen] if seen else []), *facts_warn(facts)]
+    return [f"{verdict(facts)}: {seen}" if seen else "nothing could be seen", *facts_warn(facts)]
 
 
 def facts_warn(facts: Facts) -> list[str]:
@@ -106,7 +114,7 @@ def blocked_by(facts: Facts) -> list[str]:
     if facts.lock.held:
         said.append(f"lock of run {facts.lock.run} ({facts.lock.operator}) since {facts.lock.since}")
     said += [f"open run {entry.run} of {entry.operator}: {entry.summary}" for entry in facts.ledger if entry.open]
-    if facts.host.sudo not in ("root", "passwordless") and not facts.ledger:
+    if facts.host.sudo not in ABLE and not facts.ledger:
         # The ledger is root's. The lock is for everybody to read.
         lock = [] if facts.lock.held else ["no lock"]
         return [*said, *lock, f"open runs not visible: the ledger is root's, and sudo is {SUDO[facts.host.sudo]}"]
@@ -118,4 +126,9 @@ RESIZING = {
     "dp_attention", "attention_data_parallel", "decode_context_parallel", "speculative_algorithm", "draft_model_path",
     "max_running_requests",
 }  # fmt: skip
-SUDO = {"password": "asking for a password", "refused": "not allowed", "absent": "not there"}
+SUDO = {
+    "password": "asking for a password",
+    "tty": "asking for a terminal",
+    "refused": "not allowed",
+    "absent": "not there",
+}

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from console.errors import ConsoleError
 from console.planning import capacity, policy
+from console.planning.consent import NONE, Consent
 from console.schema.facts import Facts
 from console.schema.plan import Plan
 
@@ -20,9 +22,19 @@ class Decision:
 
 
 async def decide(
-    facts: Facts, planner: Callable[[], Awaitable[Plan]], *, own_runs: Sequence[str] = (), accept_pending: bool = False
+    facts: Facts,
+    planner: Callable[[], Awaitable[Plan]],
+    *,
+    own_runs: Sequence[str] = (),
+    consent: Consent = NONE,
+    undoes: bool = False,
+    login: tuple[int | None, datetime] | None = None,
 ) -> Decision:
-    """Plan, also while another run holds the unit: who holds it comes before whatever its edits make of the plan."""
+    """Plan, also while another run holds the unit: who holds it comes before whatever its edits make of the plan.
+
+    `undoes`: the plan goes on with an earlier run or back, whose reach and owners were agreed to then.
+    `login`: when the certificate of this login ends, and now.
+    """
     refusal: ConsoleError | None = None
     plan: Plan | None = None
     try:
@@ -33,9 +45,16 @@ async def decide(
     try:
         plan = await planner()
         policy.permitted(plan, facts)
-        policy.of_this_unit(plan, facts)
+        if login is not None and not undoes:
+            policy.login_lasts(plan, *login, be_here=consent.be_here)
+        policy.comes_back(plan, consent.restart_anyway)
+        if not undoes:
+            policy.of_this_unit(plan, facts, consent.also_affects)
+            policy.owned(plan, facts, consent.temporary)
+        policy.writable(plan, facts)
         policy.whole(plan)
-        policy.pending(plan, accept=accept_pending)
+        policy.pending(plan, accept=consent.accept_pending)
+        policy.reloads_alone(plan, facts, accept=consent.accept_pending or undoes)
         capacity.refuse(plan)
     except ConsoleError as error:
         refusal = refusal or error

@@ -11,12 +11,23 @@ from console.schema.hosts import Target
 from console.schema.plan import Plan
 from console.steps.levels import levels_of
 
+PROOF_S = 300.0  # lock, ledger, reload, and one request past the old limit
+
 
 def load_time_s(target: Target, facts: Facts) -> float | None:
     """Start to ready: the median of the starts the journal still shows, else the inventory's word, else unknown."""
     if facts.load_times_s:
         return statistics.median(facts.load_times_s)
     return target.service.load_time
+
+
+def may_last_s(plan: Plan) -> float:
+    """How long a run may take: a start twice as slow as the known ones, or all that is allowed; proof and budgets."""
+    if not plan.mutates():
+        return 0.0
+    load_s = 2 * plan.load_estimate_s if plan.load_estimate_s is not None else plan.load_allowed_s
+    budgets = (step.fields.get("budget") for step in plan.steps if not step.skipped)
+    return load_s + PROOF_S + sum(float(budget) for budget in budgets if isinstance(budget, int | float))
 
 
 def span(seconds: float) -> str:

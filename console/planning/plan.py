@@ -47,6 +47,7 @@ class Draft:
     settings: list[SettingChange] = field(default_factory=list)
     unchanged: list[SettingChange] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    wont_come_back: list[str] = field(default_factory=list)
 
     def next_id(self) -> str:
         return f"c{len(self.changes) + len(self.open_edits) + 1}"
@@ -134,6 +135,7 @@ def make_plan(
         argv_after=tuple(redactor.words(after or [])),
         activation=activation,
         warnings=tuple(draft.warnings),
+        wont_come_back=tuple(draft.wont_come_back),
         old_limit_tokens=estimates.old_limit_tokens(
             facts, engine, edited=any(change.setting == "context_length" for change in draft.settings)
         ),
@@ -226,6 +228,7 @@ def _propose(
         on_warning=draft.warnings.append,
         groups=context.front,
         filled=lambda text: groups.filled(text, context.target),
+        on_blocker=draft.wont_come_back.append,
     )
     skipped = ""
     made: list[str] = []

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 
 from console.engines.base import Engine
 from console.engines.recognise import several_nodes
-from console.errors import EngineAuthError, LockHeldError, PendingChangesError, RefusedError, SudoError, UsageError
+from console.errors import (
+    AuthenticationError,
+    EngineAuthError,
+    LockHeldError,
+    PendingChangesError,
+    RefusedError,
+    SudoError,
+    UsageError,
+)
+from console.planning import blast_radius, estimates, ownership
 from console.schema.change import CommandChange
-from console.schema.facts import Facts
+from console.schema.facts import ABLE, Facts
 from console.schema.hosts import Target
 from console.schema.plan import Plan
 from console.schema.runbook import Runbook
@@ -143,38 +153,124 @@ def one_node(argv: Sequence[str], engine: Engine, target: Target) -> None:
 
 def permitted(plan: Plan, facts: Facts) -> None:
     """Refuse a plan that changes something when sudo would not let us (7)."""
-    if not plan.mutates() or facts.host.sudo in ("root", "passwordless"):
+    if plan.mutates() and facts.host.sudo_missing:
+        listed = "\n    ".join(f"sudo {each}" for each in facts.host.sudo_missing[:8])
+        raise SudoError(
+            f"sudo does not allow {facts.host.login_user} all that a run needs:\n    {listed}",
+            where=plan.target.name,
+            hint=f"console doctor {plan.target.name} --sudoers prints the lines that are needed",
+        )
+    if not plan.mutates() or facts.host.sudo in ABLE:
         return
     reasons = {
         "password": "sudo wants a password",
+        "tty": "sudo wants a terminal and takes none of ours",
         "refused": "sudo is not allowed",
         "absent": "there is no sudo and the login user is not root",
     }
+    wrong = facts.host.sudo == "password" and "incorrect password" in facts.host.sudo_said
+    why = "sudo did not take the password that was given" if wrong else reasons[facts.host.sudo]
     raise SudoError(
-        f"{reasons[facts.host.sudo]} for {facts.host.login_user}",
+        f"{why} for {facts.host.login_user}",
         where=plan.target.name,
-        hint="on the host, as that user, 'sudo -n true' must succeed",
+        hint="--ask-sudo gives the password, asked once for all hosts"
+        if facts.host.sudo == "password"
+        else "on the host, as that user, 'sudo -n true' must succeed",
     )
 
 
-def of_this_unit(plan: Plan, facts: Facts) -> None:
-    """Refuse to edit a file that decides other units too, under its own name or under the one its link leads to."""
+def of_this_unit(plan: Plan, facts: Facts, also_affects: int | None = None) -> None:
+    """Refuse to edit a file that decides others too, unless the right number of them was said."""
+    others = blast_radius.reached(facts, plan.edits)
+    kinds = [
+        f"{edit.path}{linked} decides {shared}"
+        for edit in plan.edits
+        if (shared := blast_radius.decides_others(edit.path) or blast_radius.decides_others(edit.real_path))
+        for linked in [f" (a link to {edit.real_path})" if edit.real_path != edit.path else ""]
+    ]
+    if not (others or kinds) or also_affects == len(others):
+        return
+    listed = "\n    ".join([*kinds, *(each.text for each in others)])
+    wrong = "" if also_affects is None else f", not {also_affects}"
+    raise RefusedError(
+        f"this edit also reaches {len(others)} other{'' if len(others) == 1 else 's'}{wrong}:\n    {listed}",
+        where=plan.target.name,
+        hint=f"--also-affects {len(others)} when all of them are meant; "
+        "else put the setting into a drop-in of this unit alone",
+    )
+
+
+def reloads_alone(plan: Plan, facts: Facts, *, accept: bool) -> None:
+    """Refuse a daemon-reload that would change others, unless that was said."""
+    if accept or not any(change.kind == "reload" for change in plan.changes):
+        return
+    others = blast_radius.waiting_for_reload(facts.around)
+    if others:
+        raise PendingChangesError(
+            f"the daemon-reload would also change {', '.join(others)}",
+            where=plan.target.name,
+            hint="reload by hand when their owners agree, or --accept-pending",
+        )
+
+
+def login_lasts(plan: Plan, ends: int | None, now: datetime, *, be_here: bool) -> None:
+    """Refuse (7) a change that may last longer than the certificate we are logged in with."""
+    if ends is None or be_here or not plan.mutates():
+        return
+    until = now + timedelta(seconds=estimates.may_last_s(plan))
+    end = datetime.fromtimestamp(ends, UTC)
+    if end < until:
+        raise AuthenticationError(
+            f"your certificate ends {end:%H:%MZ}, this run may last until {until:%H:%MZ}: a connection that is lost "
+            "after that could not be opened again",
+            where=plan.target.name,
+            hint="get a fresh one first, or --i-will-be-here",
+        )
+
+
+def writable(plan: Plan, facts: Facts) -> None:
+    """Refuse a file that could not be replaced where it lies."""
     for edit in plan.edits:
-        shared = decides_others(edit.path) or decides_others(edit.real_path)
-        if shared:
-            linked = f" (a link to {edit.real_path})" if edit.real_path != edit.path else ""
-            raise RefusedError(
-                f"{edit.path}{linked} decides other units too ({shared})",
-                where=plan.target.name,
-                hint="put the setting into a drop-in of this unit alone",
-            )
-        others = sorted({each.named_in for each in facts.shared if each.path == edit.path})
-        if others:
-            raise RefusedError(
-                f"{edit.path} is named by other units too: {', '.join(others)}",
-                where=plan.target.name,
-                hint="give this unit a file of its own, or put the setting into a drop-in of this unit alone",
-            )
+        for path in dict.fromkeys((edit.real_path, edit.path)):
+            place = facts.around.place(path)
+            if path == edit.real_path and place.read_only:
+                raise RefusedError(
+                    f"{path} is on a file system mounted read-only ({place.fstype} on {place.mount})",
+                    where=plan.target.name,
+                    hint="an immutable host is changed where its image is made; a disk that went read-only needs its "
+                    "owner first (journalctl -k)",
+                )
+            if path == edit.real_path and place.immutable:
+                raise RefusedError(
+                    f"{path} has the immutable attribute: somebody froze it on purpose",
+                    where=plan.target.name,
+                    hint=f"ask them; lsattr {path} shows it, chattr -i {path} takes it away",
+                )
+
+
+def owned(plan: Plan, facts: Facts, temporary: str) -> None:
+    """Refuse to edit what something else writes, unless it was said to be temporary."""
+    found = ownership.owners(plan.target, facts, plan.edits)
+    if not found or temporary:
+        return
+    said = "; ".join(f"{each.path} belongs to {each.tool} ({each.evidence})" for each in found)
+    source = next((each.source for each in found if each.source), "")
+    raise RefusedError(
+        f"{said}: an edit lasts until its next run",
+        where=plan.target.name,
+        hint=(f"change {source}, " if source else "change it at its source, ")
+        + "or --temporary REASON [--until TIME] and change it there afterwards",
+    )
+
+
+def comes_back(plan: Plan, anyway: str) -> None:
+    """Refuse to touch a host that would not start the service again, unless a reason was typed."""
+    if plan.wont_come_back and not anyway:
+        raise RefusedError(
+            f"restart would not come back: {'; '.join(plan.wont_come_back)}",
+            where=plan.target.name,
+            hint="mend this on the host first; --restart-anyway REASON does it all the same",
+        )
 
 
 def whole(plan: Plan) -> None:
@@ -188,17 +284,3 @@ def whole(plan: Plan) -> None:
                 where=plan.target.name,
                 hint="plan and run it in one go, from the runbook",
             )
-
-
-def decides_others(path: str) -> str:
-    """Which other units a file decides, by its name alone; empty when it is this unit's own."""
-    folder, _, name = path.rpartition("/")
-    folder_name = folder.rpartition("/")[2]
-    if folder_name == "service.d":
-        return "every service"
-    if folder_name.endswith("-.service.d"):
-        return f"every unit named {folder_name.removesuffix('.service.d')}*"
-    stem = folder_name.removesuffix(".d") if folder_name.endswith(".d") else name
-    if "@." in stem:
-        return f"every instance of {stem}"
-    return ""

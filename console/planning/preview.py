@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from console.clock import SystemClock
@@ -14,6 +14,7 @@ from console.facts.collect import collect
 from console.facts.glance import glance, unprivileged
 from console.facts.watch import Watch, watch_once
 from console.planning import policy
+from console.planning.consent import NONE, Consent
 from console.planning.decide import decide
 from console.planning.groups import Groups
 from console.planning.plan import make_plan
@@ -46,6 +47,7 @@ class Looking:
     redactor: Redactor
     environment: Mapping[str, str]
     results_path: Path | None = None  # where sweeps are on record
+    logins: dict[str, int | None] = field(default_factory=dict)  # target → when the certificate of its login ends
     readers: dict[str, Reader] = field(default_factory=dict)  # of glances, kept open
 
     async def facts(self, target: Target) -> Facts:
@@ -58,6 +60,7 @@ class Looking:
             environment=self.environment,
             connections=self.connections,
         )
+        self.logins[target.name] = reader.certificate_ends
         try:
             return await collect(reader, engine_named(target.service.engine))
         finally:
@@ -119,6 +122,7 @@ class Looking:
         *,
         accept_pending: bool = False,
         groups: Groups | None = None,
+        consent: Consent = NONE,
     ) -> Preview:
         """The plan of one target, and the refusal that its run would end with. Raises nothing of ours."""
         try:
@@ -135,5 +139,10 @@ class Looking:
                 runbook, target, facts, engine, variables, redactor=self.redactor, now=now, law=law, front=front
             )
 
-        decision = await decide(facts, planner, accept_pending=accept_pending)
+        decision = await decide(
+            facts,
+            planner,
+            consent=replace(consent, accept_pending=consent.accept_pending or accept_pending),
+            login=(self.logins.get(target.name), SystemClock().now()),
+        )
         return Preview(target, facts, decision.plan, decision.refusal)

@@ -8,7 +8,7 @@ keys are always checked, and what asks for less becomes a warning.
 from __future__ import annotations
 
 import getpass
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -29,6 +29,12 @@ class _Config(SSHClientConfig):
     _handlers = {  # noqa: RUF012 - asyncssh declares it without ClassVar
         **SSHClientConfig._handlers,
         "stricthostkeychecking": ("StrictHostKeyChecking", SSHConfig._set_string),
+        **{
+            name: (name, SSHConfig._set_string)
+            for name in ("revokedhostkeys", "knownhostscommand", "verifyhostkeydns", "requiredrsasize")
+        },
+        "securitykeyprovider": ("securitykeyprovider", SSHConfig._set_string),
+        "proxyusefdpass": ("proxyusefdpass", SSHConfig._set_string),
     }
 
     def expand(self, value: str) -> str:
@@ -96,6 +102,7 @@ def host_config(
         warnings.append(
             f"StrictHostKeyChecking {checking} in the SSH config is not followed: host keys are always checked"
         )
+    warnings += _unfollowed(config)
     hostname = str(config.get("Hostname") or alias)
     return HostConfig(
         alias=alias,
@@ -115,6 +122,52 @@ def host_config(
         config_paths=paths,
         warnings=tuple(warnings),
     )
+
+
+# Options that make a connection safer or tell how to log in, and that nothing here follows.
+NOT_FOLLOWED = {
+    "revokedhostkeys": "keys it revokes are accepted here", "knownhostscommand": "keys it knows are unknown here",
+    "verifyhostkeydns": "keys are not looked up in DNS", "requiredrsasize": "shorter RSA keys are accepted here",
+    "pkcs11provider": "keys on a token are not used", "securitykeyprovider": "another provider is not used",
+    "gssapiauthentication": "no GSSAPI login is tried", "hostbasedauthentication": "no host-based login is tried",
+    "proxyusefdpass": "its ProxyCommand cannot pass a descriptor on",
+}  # fmt: skip
+
+
+def _unfollowed(config: _Config) -> Iterator[str]:
+    """A warning for each option that is set and not followed; `no` asks for nothing."""
+    for name, consequence in NOT_FOLLOWED.items():
+        value = next((value for key, value in config.get_options(True).items() if key.lower() == name), None)
+        if value is None or str(value).lower() in ("no", "false", "none"):
+            continue
+        yield f'{name} in the SSH config is not followed ({consequence}); via = "openssh" goes as ssh does'
+
+
+def named_hosts() -> list[str]:
+    """The first name of each `Host` line that is no pattern, in the files there are and in what they include."""
+    found: list[str] = []
+    for path in config_paths():
+        _names_in(Path(path), found, depth=0)
+    return list(dict.fromkeys(found))
+
+
+def _names_in(path: Path, found: list[str], depth: int) -> None:
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return
+    for line in lines:
+        key, _, rest = line.strip().replace("=", " ", 1).partition(" ")
+        words = rest.split()
+        if key.lower() == "host":
+            found += [word for word in words if not set(word) & set("*?!")][:1]
+        elif key.lower() == "include" and depth < 16:
+            base = Path("~/.ssh").expanduser() if depth or path != SYSTEM_CONFIG else SYSTEM_CONFIG.parent
+            for word in words:
+                pattern = Path(word).expanduser()
+                root = pattern if pattern.is_absolute() else base / pattern
+                for each in sorted(root.parent.glob(root.name)):
+                    _names_in(each, found, depth + 1)
 
 
 def _known_hosts_files(config: _Config, named: str | None, warnings: list[str]) -> tuple[Path, ...]:

@@ -20,6 +20,17 @@ from console.remote.scripts import SHELL, cut
 OUTPUT_LIMIT = 64 * 1024 * 1024
 
 
+# No echo, no line is waited for, no byte has a meaning or is changed on its way.
+RAW = dict.fromkeys(
+    (
+        asyncssh.PTY_ECHO, asyncssh.PTY_ICANON, asyncssh.PTY_ISIG, asyncssh.PTY_IEXTEN, asyncssh.PTY_ICRNL,
+        asyncssh.PTY_INLCR, asyncssh.PTY_IGNCR, asyncssh.PTY_IXON, asyncssh.PTY_IXOFF, asyncssh.PTY_ISTRIP,
+        asyncssh.PTY_OPOST, asyncssh.PTY_ONLCR,
+    ),
+    0,
+)  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Exchange:
     """`started` False: nothing was sent. `exit_status` None: it was sent, and we cannot tell how it ended."""
@@ -40,7 +51,7 @@ class _FloodError(Exception):
 
 
 async def exchange(
-    connection: asyncssh.SSHClientConnection, script: bytes, *, timeout_s: float, name: str = ""
+    connection: asyncssh.SSHClientConnection, script: bytes, *, timeout_s: float, name: str = "", terminal: bool = False
 ) -> Exchange:
     """Run a rendered script. Never raises for what the connection does; a cancelled wait closes the channel.
 
@@ -48,7 +59,7 @@ async def exchange(
     """
     command = f"{SHELL} {name}" if name else SHELL
     try:
-        process = await connection.create_process(command, encoding=None, request_pty=False, stderr=asyncssh.PIPE)
+        process = await start(connection, command, terminal=terminal)
     except (asyncssh.Error, OSError) as error:
         return Exchange(started=False, exit_status=None, trouble=str(error) or type(error).__name__)
     stdout, stderr = bytearray(), bytearray()
@@ -56,7 +67,8 @@ async def exchange(
     try:
         async with asyncio.timeout(timeout_s):
             process.stdin.write(script)
-            process.stdin.write_eof()
+            if not terminal:  # which knows no end
+                process.stdin.write_eof()
             await asyncio.gather(_drain(process.stdout, stdout), _drain(process.stderr, stderr))
             await process.wait_closed()
     except TimeoutError:
@@ -76,6 +88,17 @@ async def exchange(
         stderr=bytes(stderr),
         trouble=trouble or ("" if status is not None else "the connection was lost"),
         timed_out=timed_out,
+    )
+
+
+async def start(
+    connection: asyncssh.SSHClientConnection, command: str, *, terminal: bool
+) -> asyncssh.SSHClientProcess[bytes]:
+    """A process on the host. With a terminal its stderr comes with its stdout; nothing else is done to its bytes."""
+    if not terminal:
+        return await connection.create_process(command, encoding=None, request_pty=False, stderr=asyncssh.PIPE)
+    return await connection.create_process(
+        command, encoding=None, request_pty="force", term_type="dumb", term_modes=RAW
     )
 
 

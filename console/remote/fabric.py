@@ -26,7 +26,8 @@ from console.errors import (
 )
 from console.remote.config import HostConfig, host_config
 from console.remote.known_hosts import pattern
-from console.remote.ssh import config_of, split_jump
+from console.remote.route import split_jump
+from console.remote.ssh import config_of
 from console.schema.hosts import Target
 from console.untrusted import one_line
 

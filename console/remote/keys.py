@@ -6,6 +6,7 @@ import base64
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 
 import asyncssh
@@ -14,6 +15,7 @@ from asyncssh.public_key import decode_ssh_certificate
 from console.remote.config import HostConfig
 
 DEFAULT_FILES = ("~/.ssh/id_ed25519", "~/.ssh/id_ecdsa", "~/.ssh/id_rsa", "~/.ssh/id_ed25519_sk", "~/.ssh/id_ecdsa_sk")
+FOREVER = 2**63  # what ssh-keygen -V writes for no end is 2**64 - 1
 _TYPES = {"ssh-ed25519": "ED25519", "ssh-rsa": "RSA", "rsa-sha2-256": "RSA", "rsa-sha2-512": "RSA"}
 
 
@@ -99,6 +101,22 @@ def _public_data(files: list[Path]) -> set[bytes]:
     return found
 
 
+def certificate_of(pair: asyncssh.SSHKeyPair) -> object | None:
+    """The OpenSSH certificate of a pair; None where it has none, or one that cannot be read."""
+    if not pair.has_cert or pair.has_x509_chain:
+        return None
+    try:
+        return decode_ssh_certificate(pair.public_data)
+    except ValueError:
+        return None
+
+
+def certificate_end(pair: asyncssh.SSHKeyPair) -> int | None:
+    """When its certificate ends, in seconds since the epoch; None for no certificate and for one without an end."""
+    end = getattr(certificate_of(pair), "_valid_before", None)
+    return end if isinstance(end, int) and end < FOREVER else None
+
+
 def describe(pair: asyncssh.SSHKeyPair) -> str:
     """`ED25519 SHA256:…`, with the key id of its certificate where it has one."""
     digest = base64.b64encode(hashlib.sha256(pair.key_public_data).digest()).rstrip(b"=").decode("ascii")
@@ -106,9 +124,7 @@ def describe(pair: asyncssh.SSHKeyPair) -> str:
     kind = _TYPES.get(algorithm, algorithm)
     certificate = ""
     if pair.has_cert and not pair.has_x509_chain:
-        try:
-            key_id = getattr(decode_ssh_certificate(pair.public_data), "_key_id", "")
-        except ValueError:
-            key_id = ""
-        certificate = f" certificate {key_id}".rstrip()
+        certificate = f" certificate {getattr(certificate_of(pair), '_key_id', '')}".rstrip()
+        end = certificate_end(pair)
+        certificate += f" (ends {datetime.fromtimestamp(end, UTC):%Y-%m-%d %H:%MZ})" if end is not None else ""
     return f"{kind} SHA256:{digest}{certificate}"

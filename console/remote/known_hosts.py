@@ -84,6 +84,9 @@ def refusal(
     """Why a host key was not accepted: unknown, changed or revoked. asyncssh tells these apart nowhere."""
     port = config.port if config.port != 22 else None
     trusted, authorities, revoked = known.match(config.known_as, offered.addr if offered else "", port)[:3]
+    if port is not None:
+        # asyncssh falls back to entries without the port, which may be of another server on that machine: no change.
+        trusted = known.match(pattern(config), "", None)[0]
     name = pattern(config)
     file = config.known_hosts_files[0] if config.known_hosts_files else Path("~/.ssh/known_hosts")
     shown = f"{offered.key.get_algorithm()} {offered.key.get_fingerprint()}" if offered else said

@@ -36,6 +36,7 @@ class Link:
         self._watchers: set[asyncio.Task[None]] = set()
         self._owed: set[asyncio.Task[Exchange]] = set()
         self._closed = False
+        self.terminal = False  # sudo on this host wants one (requiretty)
         self.adrift: set[str] = set()  # scripts that act, and whose connection died before they said how they ended
         self._reconnecting = False
         self._users = 0
@@ -97,7 +98,7 @@ class Link:
         """One script, within the number of sessions a server allows. Raises ConnectError without a connection."""
         async with self._sessions:
             connection = await self.connection()
-            return await exchange(connection, script, timeout_s=timeout_s, name=name)
+            return await exchange(connection, script, timeout_s=timeout_s, name=name, terminal=self.terminal)
 
     def owe(self, script: bytes, *, timeout_s: float) -> None:
         """Send a script without waiting for it; the connection is not closed before it has ended."""

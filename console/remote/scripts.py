@@ -64,16 +64,24 @@ def render(
     *,
     mark: str,
     sudo: str = "auto",
+    password: str = "",
+    terminal: bool = False,
     lock_file: str = "",
     lock_run: str = "",
     keep_stdin: bool = False,
 ) -> bytes:
-    """The bytes to send to `SHELL`. `lock_run` makes the script refuse (75) unless that run holds `lock_file`."""
+    """The bytes to send to `SHELL`. `lock_run` makes the script refuse (75) unless that run holds `lock_file`.
+
+    Over a `terminal` the shell hears no end of its input, so the script says it. A `password` for sudo goes the same
+    way, on stdin, and into no process's arguments or environment.
+    """
     body = load(name)
     embedded = _EMBEDS.search(body)
     variables = {
         "console_mark": mark,
         "console_sudo": sudo,
+        "console_password": password,
+        "console_terminal": "yes" if terminal else "",
         "console_lock_file": lock_file,
         "console_lock_run": lock_run,
         "console_embedded": load(embedded[1]) if embedded else "",
@@ -87,6 +95,7 @@ def render(
         body,
         "}",
         'script "$@"' + ("" if keep_stdin else " </dev/null"),
+        *(["exit $?"] if terminal else []),
         "",
     ]
     return "\n".join(lines).encode("utf-8", "surrogateescape")

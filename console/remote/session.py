@@ -25,7 +25,7 @@ from console.errors import (
     SudoError,
     UnreachableError,
 )
-from console.remote.exchange import Exchange
+from console.remote.exchange import Exchange, start
 from console.remote.http import Forward, OnPart, api_key
 from console.remote.link import Link, OnConnection, shared_link
 from console.remote.lock import OWN_LOCK_S, LockHold, held_by, read_document, settle
@@ -76,6 +76,11 @@ class Reader:
     @property
     def user(self) -> str:
         return self._link.opened.user if self._link.opened else ""
+
+    @property
+    def certificate_ends(self) -> int | None:
+        """When the certificate of this login ends, in seconds since the epoch; None where there is no such end."""
+        return self._link.opened.certificate_ends if self._link.opened else None
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -198,6 +203,18 @@ class Reader:
         stopped = decode(ended.sections(mark).get("stopped", b"")).strip() == "yes"
         return "; it was stopped on the host" if stopped else ", and it is still running"
 
+    def use_sudo(self, state: str) -> bool:
+        """Meet what sudo asks for as far as we can: a terminal, or the password. False: there is nothing new to try."""
+        if state == "tty" and not self._link.terminal:
+            self._link.terminal = True
+            return True
+        if state == "password":
+            word = self._link.connections.sudo
+            if word.password and self.target.host_name not in word.hosts:
+                word.hosts.add(self.target.host_name)
+                return True
+        return False
+
     @property
     def lock_file(self) -> str:
         return f"{self.target.host.runtime_folder}/{self.target.service.unit}.lock"
@@ -216,6 +233,8 @@ class Reader:
             args,
             mark=mark,
             sudo=host.sudo or defaults.sudo,
+            password=self._link.connections.sudo.of(self.target.host_name),
+            terminal=self._link.terminal,
             lock_file=self.lock_file if lock else "",
             lock_run=lock,
             keep_stdin=keep_stdin,
@@ -300,7 +319,7 @@ class Remote(Reader):
         async with contextlib.AsyncExitStack() as stack:
             connection = await stack.enter_async_context(self._link.session())
             try:
-                process = await connection.create_process(SHELL, encoding=None, request_pty=False)
+                process = await start(connection, SHELL, terminal=self._link.terminal)
                 stack.callback(process.close)
                 process.stdin.write(script)
             except (asyncssh.Error, OSError) as error:

@@ -1,4 +1,4 @@
-"""Connecting: one authenticated SSH connection to a host, through at most one jump host, its keys always checked."""
+"""Connecting: one authenticated SSH connection to a host, through jump hosts where need be, every key checked."""
 
 from __future__ import annotations
 
@@ -13,11 +13,14 @@ from typing import TYPE_CHECKING, Literal
 
 import asyncssh
 
-from console.errors import ConnectError, UnreachableError, UsageError
+from console.errors import AuthenticationError, ConnectError, UnreachableError
 from console.remote.config import HostConfig, host_config
-from console.remote.keys import Keys, describe, load_keys
-from console.remote.known_hosts import SCANNED_TYPES, HostKey, KnownHosts, Offered, host_key, refusal
+from console.remote.keys import Keys, certificate_end, load_keys
+from console.remote.known_hosts import SCANNED_TYPES, HostKey, KnownHosts, host_key, refusal
+from console.remote.login import Client, Prompter
 from console.remote.mapping import CONNECT_EXCEPTIONS, THROTTLED, connect_error
+from console.remote.route import hops, through_openssh
+from console.remote.sudo import SudoWord
 from console.schema.hosts import Target
 
 if TYPE_CHECKING:
@@ -29,6 +32,7 @@ Standing = Literal["pinned", "unknown", "changed"]
 UNAUTHENTICATED_AT_ONCE = 8
 CONNECT_ATTEMPTS = 6
 LOGIN_TIMEOUT_S = 30.0
+ATTENDED_LOGIN_TIMEOUT_S = 180.0  # a person looks for their token
 KEEPALIVE_S = 10.0
 KEEPALIVE_COUNT = 3
 # In Python a packet of ChaCha20 takes six cipher contexts, one of AES-GCM two: a fifth of the time of a short command.
@@ -44,38 +48,7 @@ class Opened:
     user: str
     lost: asyncio.Event
     warnings: tuple[str, ...] = ()
-
-
-class Client(asyncssh.SSHClient):
-    """Offers our keys one by one, and remembers what the server showed and which key it took."""
-
-    def __init__(self, keys: Keys, lost: asyncio.Event) -> None:
-        self._keys = list(keys.pairs)
-        self.tried: list[str] = []
-        self.offered: Offered | None = None
-        self.authenticated = False
-        self._lost = lost
-
-    def public_key_auth_requested(self) -> asyncssh.SSHKeyPair | None:
-        if not self._keys:
-            return None
-        pair = self._keys.pop(0)
-        self.tried.append(describe(pair))
-        return pair
-
-    def validate_host_public_key(self, host: str, addr: str, port: int, key: asyncssh.SSHKey) -> bool:
-        self.offered = Offered(key, host, addr, port)
-        return False
-
-    def validate_host_ca_key(self, host: str, addr: str, port: int, key: asyncssh.SSHKey) -> bool:
-        self.offered = Offered(key, host, addr, port, authority=True)
-        return False
-
-    def auth_completed(self) -> None:
-        self.authenticated = True
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._lost.set()
+    certificate_ends: int | None = None  # of the certificate it was opened with, seconds since the epoch
 
 
 @dataclass
@@ -86,23 +59,25 @@ class Connections:
     randomness: random.Random = field(default_factory=random.SystemRandom)
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     known_hosts: KnownHosts = field(default_factory=KnownHosts)
+    sudo: SudoWord = field(default_factory=SudoWord)
     links: dict[str, Link] = field(default_factory=dict)  # one a host, whatever its number of services
     _gates: dict[tuple[str, int], asyncio.Semaphore] = field(
         default_factory=lambda: defaultdict(lambda: asyncio.Semaphore(UNAUTHENTICATED_AT_ONCE))
     )
-    _jumps: dict[str, Opened] = field(default_factory=dict)
-    _jump_locks: dict[str, asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock))
+    prompter: Prompter = field(default_factory=Prompter)
+    _jumps: dict[tuple[str, ...], Opened] = field(default_factory=dict)
+    _jump_locks: dict[tuple[str, ...], asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock))
 
     async def open(self, target: Target) -> Opened:
         """Connect and log in. Raises ConnectError (7), InvalidFileError or UsageError (2)."""
         config = config_of(target)
-        jump = await self._jump(target, config)
-        return await self._open(config, target.host.identity or target.defaults.identity, jump, target.host_name)
+        way = await self._way(target, config)
+        return await self._open(config, target.host.identity or target.defaults.identity, way, target.host_name)
 
     async def scan(self, target: Target) -> list[HostKey]:
         """The keys the host shows now, trusted or not; on the way a jump host is checked as ever."""
         config = config_of(target)
-        jump = await self._jump(target, config)
+        jump, command = await self._way(target, config)
         found: list[HostKey] = []
         for algorithms in SCANNED_TYPES:
             try:
@@ -111,6 +86,7 @@ class Connections:
                         config.alias,
                         config.port,
                         tunnel=jump.connection if jump else None,
+                        proxy_command=command or (),
                         server_host_key_algs=algorithms,
                         config=list(config.config_paths),
                     )
@@ -147,27 +123,25 @@ class Connections:
             await opened.connection.wait_closed()
         self._jumps.clear()
 
-    async def _jump(self, target: Target, config: HostConfig) -> Opened | None:
+    async def _way(self, target: Target, config: HostConfig) -> tuple[Opened | None, list[str] | None]:
+        """The last jump host, logged in to; or the command that goes through it, where OpenSSH is to do that."""
         named = target.host.jump or target.defaults.jump or config.jump
-        if not named or named.lower() == "none":
-            return None
-        if "," in named:
-            raise UsageError(f"{named!r} names several jump hosts; one is supported", where=target.host_name)
-        user, alias, port = split_jump(named)
-        if alias in (config.alias, config.hostname) and (port or 22) == config.port:
-            return None  # `Host *` with ProxyJump applies to the jump host, too
-        async with self._jump_locks[named]:
-            opened = self._jumps.get(named)
+        known_hosts = target.host.known_hosts or target.defaults.known_hosts
+        chain = hops(named, config, known_hosts=known_hosts, where=target.host_name)
+        if chain and (target.host.via or target.defaults.via) == "openssh":
+            return None, through_openssh(chain[-1], config, attended=self.prompter.attended)
+        jump: Opened | None = None
+        for index, hop in enumerate(chain):
+            jump = await self._jump(tuple(each.shown for each in chain[: index + 1]), hop, target, jump)
+        return jump, None
+
+    async def _jump(self, way: tuple[str, ...], hop: HostConfig, target: Target, before: Opened | None) -> Opened:
+        """A jump host, shared by all who go through it. Each is opened by us: asyncssh would not check its key."""
+        async with self._jump_locks[way]:
+            opened = self._jumps.get(way)
             if opened is None or opened.lost.is_set():
-                known_hosts = target.host.known_hosts or target.defaults.known_hosts
-                hop = host_config(alias, user=user, port=port, known_hosts=known_hosts)
-                if hop.jump and split_jump(hop.jump)[1] not in (hop.alias, hop.hostname):
-                    raise UsageError(
-                        f"jump host {alias} is itself behind {hop.jump}; one hop is supported", where=target.host_name
-                    )
-                # Each hop is opened by us: asyncssh would not apply our known_hosts and keys to it.
-                opened = await self._open(hop, target.defaults.identity, None, alias)
-                self._jumps[named] = opened
+                opened = await self._open(hop, target.defaults.identity, (before, None), hop.alias)
+                self._jumps[way] = opened
             return opened
 
     def _gate(self, config: HostConfig, jump: Opened | None) -> asyncio.Semaphore:
@@ -176,28 +150,34 @@ class Connections:
             return self._gates["jump", id(jump.connection)]
         return self._gates[config.hostname, config.port]
 
-    async def _open(self, config: HostConfig, identity: str | None, jump: Opened | None, host_name: str) -> Opened:
+    async def _open(
+        self, config: HostConfig, identity: str | None, way: tuple[Opened | None, list[str] | None], host_name: str
+    ) -> Opened:
+        jump, command = way
         keys = await load_keys(config, identity, self.environment)
         try:
             for attempt in range(1, CONNECT_ATTEMPTS + 1):
                 lost = asyncio.Event()
-                client = Client(keys, lost)
+                client = Client(keys, lost, host_name, self.prompter)
                 try:
                     async with self._gate(config, jump):
-                        connection = await self._connect(config, jump, client)
+                        connection = await self._connect(config, jump, command, client)
                 except THROTTLED as error:
-                    if client.authenticated or client.tried or attempt == CONNECT_ATTEMPTS:
+                    if client.authenticated or client.tried or command or attempt == CONNECT_ATTEMPTS:
                         raise self._error(error, client, keys, config, host_name) from error
                 except CONNECT_EXCEPTIONS as error:
                     raise self._error(error, client, keys, config, host_name) from error
                 else:
-                    return Opened(connection, _auth(client, config), config.user, lost, config.warnings)
+                    ends = certificate_end(client.pairs[-1]) if client.pairs else None
+                    return Opened(connection, _auth(client, config), config.user, lost, config.warnings, ends)
                 await self.sleep(self.randomness.uniform(0.05, 0.3) * attempt)
         finally:
             await keys.aclose()
         raise AssertionError("unreachable")
 
-    async def _connect(self, config: HostConfig, jump: Opened | None, client: Client) -> asyncssh.SSHClientConnection:
+    async def _connect(
+        self, config: HostConfig, jump: Opened | None, command: list[str] | None, client: Client
+    ) -> asyncssh.SSHClientConnection:
         known = self.known_hosts.load(config.known_hosts_files)
         return await asyncssh.connect(
             config.alias,
@@ -205,6 +185,7 @@ class Connections:
             username=config.user,
             # None: asyncssh would otherwise open a ProxyJump itself, without our checks.
             tunnel=jump.connection if jump else None,
+            proxy_command=command or (),
             config=list(config.config_paths),
             client_factory=lambda: client,
             known_hosts=known,
@@ -212,11 +193,11 @@ class Connections:
             client_keys=None,
             gss_host=None,
             password_auth=False,
-            kbdint_auth=False,
+            kbdint_auth=True,
             agent_forwarding=False,
             request_pty=False,
             connect_timeout=config.connect_timeout_s,
-            login_timeout=LOGIN_TIMEOUT_S,
+            login_timeout=ATTENDED_LOGIN_TIMEOUT_S if self.prompter.attended else LOGIN_TIMEOUT_S,
             keepalive_interval=KEEPALIVE_S,
             keepalive_count_max=KEEPALIVE_COUNT,
         )
@@ -224,13 +205,21 @@ class Connections:
     def _error(
         self, error: BaseException, client: Client, keys: Keys, config: HostConfig, host_name: str
     ) -> ConnectError:
-        where = host_name if host_name == config.alias else f"{host_name} ({config.shown})"
+        bare = host_name == config.alias and config.port == 22
+        where = host_name if bare else f"{host_name} ({config.shown})"
         refused = isinstance(error, asyncssh.HostKeyNotVerifiable)
         # With a known key asyncssh asks for its type only; a host that has another type fails before it shows one.
         no_type = isinstance(error, asyncssh.KeyExchangeFailed) and "host key" in str(error).lower()
         if refused or no_type:
             known = self.known_hosts.load(config.known_hosts_files)
             return refusal(client.offered, known, config, where=where, host_name=host_name, said=str(error))
+        if client.asked and isinstance(error, asyncssh.PermissionDenied):
+            return AuthenticationError(
+                f"it asks {client.asked!r} at login and nobody is there to answer "
+                f"(tried: {'; '.join([*client.tried, *keys.notes]) or 'no key'})",
+                where=where,
+                hint='run it at a terminal; or log in by hand with a ControlMaster and say via = "openssh"',
+            )
         return connect_error(error, where=where, tried=[*client.tried, *keys.notes])
 
 
@@ -245,16 +234,8 @@ def config_of(target: Target) -> HostConfig:
     )
 
 
-def split_jump(text: str) -> tuple[str | None, str, int | None]:
-    """`[user@]host[:port]` as its parts."""
-    user, at, rest = text.rpartition("@")
-    host, colon, port = rest.rpartition(":")
-    if not colon or not port.isdigit():
-        host, port = rest, ""
-    return (user if at else None), host.strip("[]"), (int(port) if port else None)
-
-
 def _auth(client: Client, config: HostConfig) -> str:
     key = f"publickey {client.tried[-1]}" if client.tried else "none"
+    key += " and what a person answered" if client.answered else ""
     sudo = "" if config.user == "root" else ", sudo to root"
     return f"{key} {config.user}@{config.alias} from {socket.gethostname()}{sudo}"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from console.clock import Clock
+from console.planning.consent import NONE, Consent
 from console.runner.abort import Abort
 from console.runner.ask import Desk
 from console.runner.doors import Doors
@@ -31,7 +32,7 @@ class Options:
     reason: str = ""
     ticket: str = ""
     note: str = ""
-    accept_pending: bool = False
+    consent: Consent = NONE
     on_abort: OnAbort = "auto"
     commit: bool = True
     parent: str = ""

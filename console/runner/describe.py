@@ -14,7 +14,7 @@ from console.schema.events import EditPlanned, Event, PlanMade
 from console.schema.facts import Facts
 from console.schema.hosts import Inventory
 from console.schema.plan import Plan, PlannedStep
-from console.steps.host_preflight import comes_back
+from console.steps.coming_back import comes_back
 from console.steps.levels import event_of, levels_of
 
 # What engines and the libraries under them read: part of what must be the same for two figures to be comparable.

@@ -97,7 +97,7 @@ async def unchanged(run: TargetRun, remote: Remote) -> None:
         )
     plan = run.planned()
     pending = fresh_words(_activation(before, remote.redactor), _activation(now, remote.redactor))
-    policy.pending(plan.model_copy(update={"activation": pending}), accept=run.context.options.accept_pending)
+    policy.pending(plan.model_copy(update={"activation": pending}), accept=run.context.options.consent.accept_pending)
 
 
 def differing(before: Facts, now: Facts, ours: Mapping[str, frozenset[str]] | None = None) -> list[str]:

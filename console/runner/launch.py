@@ -55,6 +55,7 @@ class Request:
     plans: Mapping[str, Callable[[Facts, Reader], Awaitable[Plan]]] = field(default_factory=dict)
     plan_id: str = ""
     on_start: Callable[[RunContext], None] = lambda _context: None
+    ways: Connections | None = None  # to be closed with the run; else it makes its own
     note: Callable[[str], None] = lambda _text: None  # what is said after the run's own last word
 
 
@@ -88,7 +89,7 @@ async def launch(request: Request, environment: Mapping[str, str]) -> whole.RunR
         results_path=request.inventory.results_path,
     )
     abort.on_request = lambda how, choice, _count: _say_abort(context, how, choice)
-    connections = Connections(environment)
+    connections = request.ways or Connections(environment)
     repository = Repository(
         request.inventory.results_path, push=request.inventory.results.push, environment=environment
     )

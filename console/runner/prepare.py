@@ -50,7 +50,9 @@ async def _look_and_plan(run: TargetRun) -> None:
         facts,
         lambda: run.planner(facts, reader),
         own_runs=[context.options.parent, context.options.root],
-        accept_pending=context.options.accept_pending,
+        consent=context.options.consent,
+        undoes=context.options.purpose != "run",
+        login=(reader.certificate_ends, context.clock.now()),
     )
     run.plan = decision.plan
     if decision.plan is not None:

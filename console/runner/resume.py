@@ -12,7 +12,7 @@ from console.runner.rollback import rollback_plan
 from console.schema.change import BalancerChange, Change, CommandChange, FileChange, ReloadChange
 from console.schema.facts import Facts
 from console.schema.plan import Plan
-from console.steps import host_preflight
+from console.steps import coming_back
 
 
 async def resume_plan(earlier: Earlier, facts: Facts, reader: Reader, engine: Engine) -> Plan:
@@ -24,7 +24,7 @@ async def resume_plan(earlier: Earlier, facts: Facts, reader: Reader, engine: En
         return await rollback_plan(earlier, facts, reader, engine)
     policy.usable(facts)
     plan = earlier.plan
-    problems = host_preflight.refusals(facts)
+    problems = coming_back.reasons(facts)
     if problems:
         raise RefusedError("; ".join(problems), where=plan.target.name, hint="mend this on the host first")
     root = earlier.root or earlier.run

@@ -23,7 +23,7 @@ from console.schema.change import (
 from console.schema.facts import Facts
 from console.schema.plan import FileEdit, Plan, SettingChange
 from console.schema.splice import inverse
-from console.steps import host_preflight
+from console.steps import coming_back
 from console.untrusted import one_line
 
 
@@ -70,7 +70,7 @@ async def rollback_plan(earlier: Earlier, facts: Facts, reader: Reader, engine: 
             "unchanged": (),
             "warnings": (
                 *(f"has no undo, what it did stays: {one_line(change.command, 80)}" for change in left),
-                *host_preflight.refusals(facts),
+                *coming_back.reasons(facts),
             ),
             "argv_before": plan.argv_after,
             "argv_after": plan.argv_before,

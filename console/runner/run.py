@@ -62,6 +62,8 @@ async def execute(
             reason=options.reason,
             ticket=options.ticket,
             note=options.note,
+            temporary=options.consent.temporary,
+            until=options.consent.until,
             on_abort=options.on_abort,
             console_version=__version__,
             pid=os.getpid(),

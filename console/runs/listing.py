@@ -16,6 +16,7 @@ from console.schema.outcome import Outcome
 # What a listing does not need, and what most of a log consists of.
 _NOT_NEEDED = ("step.progress", "log.line", "facts.read", "levels.read", "finding.made", "conclusion.made")
 _SETTLES = frozenset({Outcome.VERIFIED, Outcome.VERIFIED_INCOMPLETE, Outcome.ROLLED_BACK})
+_STANDS = frozenset({Outcome.VERIFIED, Outcome.VERIFIED_INCOMPLETE})
 _WHY = {
     Outcome.APPLIED_UNVERIFIED: "changed, not proven to serve",
     Outcome.UNKNOWN: "it is not known whether a change happened",
@@ -173,9 +174,19 @@ def _open_targets(
         undo = target.steps.get("undo") if target is not None else None
         if why and undo is not None and PENDING in undo.message:
             why = f"{PENDING}: {why}"
+        why = why or _temporary(state, name, outcomes.get(name, ""))
         if why:
             waiting[name] = why
     return waiting
+
+
+def _temporary(state: RunState, name: str, outcome: str) -> str:
+    """A change that lasts until something else writes the file again: its source must say the same, or it goes back."""
+    started, target = state.started, state.targets.get(name)
+    if started is None or not started.temporary or target is None or not target.changes or outcome not in _STANDS:
+        return ""
+    until = f" until {started.until}" if started.until else ""
+    return f"temporary{until} ({started.temporary}): what else writes the file must say the same"
 
 
 def _outcome(word: str) -> Outcome:

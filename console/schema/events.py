@@ -51,6 +51,8 @@ class RunStarted(Event):
     reason: str = ""
     ticket: str = ""
     note: str = ""
+    temporary: str = ""  # why a file that something else writes was edited: open until its source says the same
+    until: str = ""
     on_abort: str = "auto"
     console_version: str = ""
     pid: int = 0

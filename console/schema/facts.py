@@ -8,9 +8,12 @@ from pydantic import Field
 
 from console.schema.names import Read
 from console.schema.serving import Serving
+from console.schema.surroundings import Surroundings
 
 FileKind = Literal["fragment", "dropin", "environment", "wrapper", "options", "source"]
-SudoState = Literal["root", "passwordless", "password", "refused", "absent"]
+# asked: it takes the password that a person gave. limited: to some commands. tty: it wants a terminal.
+SudoState = Literal["root", "passwordless", "asked", "limited", "password", "tty", "refused", "absent"]
+ABLE = frozenset({"root", "passwordless", "asked", "limited"})
 
 
 class UnitFile(Read):
@@ -91,10 +94,13 @@ class HostState(Read):
     kernel: str = ""
     os: str = ""
     now: str = ""  # RFC 3339, the host's own clock
+    skew_s: float | None = None  # how far that is from ours at least; positive: it is ahead
     uptime_s: float = 0.0
     login_user: str = ""
     uid: int = -1
     sudo: SudoState = "absent"
+    sudo_said: str = ""  # why not, in its own words
+    sudo_missing: tuple[str, ...] = ()  # commands that a run needs and a limited sudo does not allow
     systemd_version: int = 0
     free_bytes_unit_folder: int | None = None
     free_bytes_state_folder: int | None = None
@@ -116,13 +122,6 @@ class LogFile(Read):
 
     path: str = ""
     position: str = ""
-
-
-class SharedFile(Read):
-    """A file of this unit's that another unit's file names, too."""
-
-    path: str
-    named_in: str
 
 
 class PathCheck(Read):
@@ -222,7 +221,6 @@ class Facts(Read):
     serving: Serving | None = None
     serving_reason: str = ""  # why the engine did not answer
     paths: tuple[PathCheck, ...] = ()
-    shared: tuple[SharedFile, ...] = ()
     ledger: tuple[LedgerEntry, ...] = ()
     lock: LockState = Field(default_factory=LockState)
     guard: GuardState = Field(default_factory=GuardState)
@@ -233,6 +231,7 @@ class Facts(Read):
     software: Software = Field(default_factory=Software)
     memory: MemoryLog = Field(default_factory=MemoryLog)
     log: LogFile = Field(default_factory=LogFile)
+    around: Surroundings = Field(default_factory=Surroundings)
 
     def names(self) -> dict[str, str | int | float | None]:
         """What a runbook may name as `facts.NAME`."""

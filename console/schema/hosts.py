@@ -15,6 +15,7 @@ from console.schema.toml_file import check_schema, read_toml, validate
 
 PushPolicy = Literal["auto", "never"]
 SudoPolicy = Literal["auto", "never"]
+Via = Literal["asyncssh", "openssh"]
 
 
 class Results(Frozen):
@@ -33,6 +34,7 @@ class Defaults(Frozen):
     jump: str | None = None
     identity: str | None = None
     known_hosts: str | None = None
+    via: Via | None = None
 
 
 class Notify(Frozen):
@@ -84,6 +86,8 @@ class Service(Frozen):
     api_key_env: str | None = None
     load_time: Seconds | None = None
     scope: Literal["system"] = "system"
+    managed_by: str | None = None  # what writes the unit's files: an edit there lasts until its next run
+    source: str | None = None  # where the value comes from, such as group_vars/gpu.yml:12
 
     @field_validator("url")
     @classmethod
@@ -114,6 +118,7 @@ class Host(Frozen):
     jump: str | None = None
     identity: str | None = None
     known_hosts: str | None = None
+    via: Via | None = None  # openssh: through its jump host by the system's own `ssh -W`
     sudo: SudoPolicy | None = None
     tags: tuple[Name, ...] = ()
     protected: bool = False

@@ -118,6 +118,7 @@ class Plan(Frozen):
     answers: Answers = Field(default_factory=Answers)
     capacity: Judgement | None = None  # of the command line this plan leads to; None where it restarts nothing
     warnings: tuple[str, ...] = ()
+    wont_come_back: tuple[str, ...] = ()  # why the host would not start the service again
     old_limit_tokens: int | None = None  # the context served before this run
     load_estimate_s: float | None = None
     nothing_to_do: bool = False

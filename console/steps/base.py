@@ -46,6 +46,7 @@ class Look:
     on_warning: Callable[[str], None] = lambda _text: None
     groups: tuple[GroupSeen, ...] = ()  # that the target is a member of
     filled: Callable[[str], str] = lambda text: text  # a text of the inventory with its references replaced
+    on_blocker: Callable[[str], None] = lambda _text: None  # why a restart would not come back
 
 
 @dataclass(frozen=True)

@@ -9,14 +9,18 @@ from typing import ClassVar
 from pydantic import Field, field_validator
 
 from console.schema.change import CommandChange
+from console.schema.events import StepProgress
 from console.schema.hosts import Target
 from console.schema.plan import OnAbort
 from console.steps.base import Look, Proposal, Step, StepIO, StepResult
-from console.untrusted import decode, one_line
+from console.untrusted import clean, decode, one_line
 
 DEFAULT_TIMEOUT_S = 60.0
 # A command that only looks is sent again when its connection died.
 LOST_PATIENCE_S = 60.0
+# What is shown of its output; the record holds its first words.
+LONGEST_OUTPUT = 65536
+MOST_LINES = 400
 
 
 class HostCommand(Step):
@@ -68,6 +72,9 @@ class HostCommand(Step):
             patience_s=LOST_PATIENCE_S,
             long=True,
         )
+        text = clean(io.reader.redactor.text(decode(output.sections.get("stdout", b""))[:LONGEST_OUTPUT]))
+        for line in text.rstrip("\n").split("\n")[:MOST_LINES] if text.strip() else ():
+            io.emit(StepProgress(target=io.plan.target.name, step=io.step.id, phase="output", message=line))
         said = one_line(decode(output.sections.get("stdout", b"") or output.sections.get("stderr", b"")), 200)
         status = int(output.text("status") or output.exit_status)
         if status != 0:

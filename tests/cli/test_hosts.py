@@ -133,7 +133,7 @@ def test_a_name_that_is_no_host_and_service(path: Path, name: str, capsys: pytes
 
 
 def test_an_engine_that_is_not_there_yet(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert add(path, "gpu2/x", "--unit", "x.service", "--engine", "vllm", "--url", "http://h:1") == 2
+    assert add(path, "gpu2/x", "--unit", "x.service", "--engine", "tgi", "--url", "http://h:1") == 2
     assert path.read_text() == INVENTORY
 
 

@@ -25,6 +25,11 @@ HEALTH = (
     "index,pci.bus_id,pstate,utilization.gpu,temperature.gpu,power.draw,power.limit,clocks.sm,clocks.max.sm,"
     "clocks.mem,clocks.max.mem,pcie.link.gen.current,pcie.link.gen.max,pcie.link.width.current,pcie.link.width.max,clocks_throttle_reasons.active,ecc.errors.uncorrected.volatile.total"
 )
+RELATIONS = "Conflicts,ConflictedBy,TriggeredBy,Requires,BindsTo,WatchdogUSec"
+AROUND = "Id,FragmentPath,DropInPaths,EnvironmentFiles,ExecStart,NeedDaemonReload"
+ENGINES = "Id,ActiveState,FragmentPath,ExecStart,MainPID,ControlGroup"
+ERRORS = "index,ecc.errors.uncorrected.volatile.total,remapped_rows.pending,retired_pages.pending"
+NOT_AROUND = "around a simulated unit nothing is looked at"
 FIELDS = "--output-fields=MESSAGE,_SYSTEMD_INVOCATION_ID,INVOCATION_ID,_PID"
 JOURNAL = ("journalctl", "--no-pager", "--quiet", "--all", "--output=json", FIELDS)
 
@@ -367,6 +372,58 @@ TABLE: tuple[Row, ...] = (
         ("systemd-analyze", "verify", "--man=no", "{units}/{absent}"),
         status=1,
         err=r"Unit contract-absent\.service not found\.\n",
+    ),
+    Row(
+        "what moves with a unit",
+        ("systemctl", "show", "--no-pager", f"--property={RELATIONS}", "--", "{engine}"),
+        properties={
+            "Conflicts": r"shutdown\.target",
+            "ConflictedBy": EMPTY,
+            "TriggeredBy": EMPTY,
+            "Requires": r"(sysinit\.target|system\.slice|-\.mount| )+",
+            "BindsTo": EMPTY,
+            "WatchdogUSec": r"0|infinity",
+        },
+        real_only=NOT_AROUND,
+    ),
+    Row(
+        "every service there is",
+        ("systemctl", "show", "--no-pager", f"--property={AROUND}", "--", "*.service"),
+        out=r"(?s)(.*\n)?Id=sglang-k26\.service\n.*",
+        real_only=NOT_AROUND,
+    ),
+    Row(
+        "every service that may be an engine",
+        ("systemctl", "show", "--no-pager", f"--property={ENGINES}", "--", "*.service"),
+        out=r"(?s)(.*\n)?Id=sglang-k26\.service\n.*",
+        real_only=NOT_AROUND,
+    ),
+    Row(
+        "the fabric manager",
+        ("systemctl", "show", "--no-pager", "--value", "--property=ActiveState", "--", "{absent}"),
+        out=r"inactive\n",
+        real_only=NOT_AROUND,
+    ),
+    Row(
+        "memory errors of the GPUs",
+        ("nvidia-smi", f"--query-gpu={ERRORS}", "--format=csv,noheader,nounits"),
+        lab_only="no GPU in the real hosts of the tests",
+        real_only=NOT_AROUND,
+    ),
+    Row(
+        "processes on the GPUs",
+        ("nvidia-smi", "--query-compute-apps=pid,used_memory", "--format=csv,noheader,nounits"),
+        lab_only="no GPU in the real hosts of the tests",
+        real_only=NOT_AROUND,
+    ),
+    Row(
+        "what else the driver said",
+        (
+            *("journalctl", "--no-pager", "--quiet", "--dmesg", "--boot", "--output=cat", "--lines=10"),
+            "--grep=NVRM: [^X]",
+        ),
+        status=1,
+        real_only=NOT_AROUND,
     ),
     Row("a line in the host's log", ("logger", "-t", "console", "--", "contract")),
     Row("sudo without a password", ("sudo", "-n", "--", "true")),

@@ -47,6 +47,9 @@ class Captured(Reader):
     ) -> Output:
         return Output(0, self.sections)
 
+    def use_sudo(self, state: str) -> bool:
+        return False
+
     async def fetch(self, request: Request, *, patience_s: float = 0.0) -> Reply:
         self.asked.append(request.path)
         return self.replies.get(request.path, Reply(404))

@@ -23,6 +23,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("by_hand") and not os.environ.get("CONSOLE_BY_HAND"):
+        pytest.skip("make hosts runs it")
     if item.get_closest_marker("real_host") and (reason := missing()):
         if os.environ.get("REAL_HOSTS") == "required":
             pytest.fail(f"REAL_HOSTS=required, but {reason}", pytrace=False)

@@ -96,9 +96,10 @@ def test_a_window_that_is_no_number() -> None:
 
 def test_will_it_come_back() -> None:
     said = ask(raised("1"), host=host(kernel_driver="550.90.07", library_driver="550.90.07")).comes_back
-    assert said == ("driver 550.90.07 = libraries 550.90.07, no Xid since boot",)
+    assert said == ("restart safe: driver 550.90.07 = libraries 550.90.07, no Xid since boot",)
     xid = "NVRM: Xid (PCI:0000:01:00): 79"
-    assert ask(raised("1"), host=host(xid_lines=(xid,))).comes_back == ("1 Xid lines", xid)
+    verdict = "restart would not come back: Xid 79 on GPU 0000:01:00: the GPU has fallen off the bus, in this boot"
+    assert ask(raised("1"), host=host(xid_lines=(xid,))).comes_back == (verdict, "1 Xid lines", xid)
     assert ask(raised("1"), host=host(xid_reason="no right")).comes_back == ("nothing could be seen",)
 
 

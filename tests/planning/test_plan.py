@@ -11,7 +11,6 @@ import pytest
 
 from console.errors import (
     InvalidFileError,
-    RefusedError,
     SettingElsewhereError,
     SettingNotFoundError,
     UnexpectedValueError,
@@ -292,12 +291,13 @@ def test_an_absent_setting_is_refused_unless_it_may_be_added() -> None:
         made(seen=facts(UNIT.replace("  --context-length 32768 \\\n", "")))
 
 
-def test_a_refusal_of_a_step_comes_before_any_change() -> None:
-    with pytest.raises(RefusedError, match=r"model /models/chat-70b is missing"):
-        made(
-            HEAD + WINDOW + REST + '\n[[step]]\nuses = "host.preflight"\n',
-            facts(paths=(PathCheck(path="/models/chat-70b", exists=False, kind="model"),)),
-        )
+def test_what_would_not_come_back_stands_in_the_plan() -> None:
+    planned = made(
+        HEAD + WINDOW + REST + '\n[[step]]\nuses = "host.preflight"\n',
+        facts(paths=(PathCheck(path="/models/chat-70b", exists=False, kind="model"),)),
+    )
+    assert planned.wont_come_back == ("model /models/chat-70b is missing",)
+    assert planned.answers.comes_back[0] == "restart would not come back: model /models/chat-70b is missing"
 
 
 def test_a_value_that_a_step_cannot_take_is_an_error_of_the_file() -> None:

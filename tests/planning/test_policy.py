@@ -18,7 +18,7 @@ from console.errors import (
 )
 from console.planning import policy
 from console.schema.change import RestartChange
-from console.schema.facts import LockState, SharedFile
+from console.schema.facts import LockState
 from console.schema.hosts import Service, Target
 from console.schema.plan import Activation, FileEdit, Plan
 from console.schema.runbook import Runbook
@@ -188,22 +188,6 @@ def test_with_rights_it_is_permitted(sudo: str) -> None:
 SYSTEM = "/etc/systemd/system"
 
 
-@pytest.mark.parametrize(
-    ("path", "others"),
-    [
-        (f"{SYSTEM}/chat.service", ""),
-        (f"{SYSTEM}/chat.service.d/10-a.conf", ""),
-        (f"{SYSTEM}/chat@1.service.d/10-a.conf", ""),
-        (f"{SYSTEM}/chat@.service", "every instance of chat@.service"),
-        (f"{SYSTEM}/chat@.service.d/10-a.conf", "every instance of chat@.service"),
-        (f"{SYSTEM}/service.d/10-a.conf", "every service"),
-        (f"{SYSTEM}/chat-.service.d/10-a.conf", "every unit named chat-*"),
-    ],
-)
-def test_files_that_decide_other_units_too(path: str, others: str) -> None:
-    assert policy.decides_others(path) == others
-
-
 def edited(path: str) -> Plan:
     edit = FileEdit(
         path=path, real_path=path, splices=(), sha256_before="", sha256_after="", diff="", steps=(), change="c1"
@@ -212,7 +196,7 @@ def edited(path: str) -> Plan:
 
 
 def test_such_a_file_is_not_edited() -> None:
-    with pytest.raises(RefusedError, match="decides other units too") as caught:
+    with pytest.raises(RefusedError, match=r"decides every instance of chat@\.service") as caught:
         policy.of_this_unit(edited(f"{SYSTEM}/chat@.service"), facts())
     assert "drop-in" in caught.value.hint
     policy.of_this_unit(edited(FRAGMENT), facts())
@@ -221,18 +205,8 @@ def test_such_a_file_is_not_edited() -> None:
 def test_such_a_file_is_not_edited_through_a_link_either() -> None:
     (edit,) = edited(FRAGMENT).edits
     linked = plan(edits=(edit.model_copy(update={"real_path": "/srv/units/chat@.service"}),))
-    with pytest.raises(RefusedError, match=r"a link to /srv/units/chat@\.service\) decides other units too"):
+    with pytest.raises(RefusedError, match=r"a link to /srv/units/chat@\.service\) decides every instance"):
         policy.of_this_unit(linked, facts())
-
-
-def test_a_file_that_another_unit_names_is_not_edited() -> None:
-    path = "/etc/default/models"
-    shared = facts().model_copy(
-        update={"shared": (SharedFile(path=path, named_in="/etc/systemd/system/other.service"),)}
-    )
-    with pytest.raises(RefusedError, match=r"named by other units too: /etc/systemd/system/other\.service"):
-        policy.of_this_unit(edited(path), shared)
-    policy.of_this_unit(edited(FRAGMENT), shared)
 
 
 def test_every_refusal_says_what_to_do_next() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -89,6 +90,19 @@ class Desk:
         """The same, to its end."""
         return self.start(*words, environment=environment).end(timeout_s)
 
+    def piped(self, *words: str, said: str, timeout_s: float = 120.0) -> subprocess.CompletedProcess[bytes]:
+        """`console WORDS` with something on stdin, to its end."""
+        command = [sys.executable, "-m", "console", "--hosts", str(self.inventory), *words]
+        return subprocess.run(
+            command,
+            cwd=self.folder,
+            env=self.environment,
+            input=said.encode(),
+            capture_output=True,
+            timeout=timeout_s,
+            check=False,
+        )
+
     def extend(self, *words: str, environment: Mapping[str, str] | None = None, timeout_s: float = 120.0) -> Done:
         """`console run runbooks/extend_context.toml WORDS`."""
         return self.console("run", EXTEND_CONTEXT, *words, environment=environment, timeout_s=timeout_s)
@@ -148,6 +162,11 @@ class Desk:
         return b"\n".join(found).decode(errors="replace")
 
 
+def plain(narration: str) -> str:
+    """Narration as one line, without its columns and without the time at the end of a step's first line."""
+    return " ".join(re.sub(r" +\d[\d.]*s$", "", narration, flags=re.MULTILINE).split())
+
+
 @dataclass(frozen=True)
 class Done:
     """A command that ended: its exit code, its output, and the run it made, if any."""
@@ -157,6 +176,10 @@ class Done:
     err: str
     folder: Path | None
     ended_at: float  # seconds since the epoch
+
+    @property
+    def said(self) -> str:
+        return plain(self.err)
 
     @property
     def run_id(self) -> str:

@@ -22,7 +22,7 @@ ACTS = [name for name in SCRIPTS if name.startswith("act_")]
 CHANGING = re.compile(
     r"(?<!journalctl --)\b(?:rm|mv|cp|dd|tee|touch|mkdir|rmdir|ln|chmod|chown|install|mktemp|truncate|sync|kill|curl|"
     r"pkill|logger|restorecon|setfacl|setfattr|daemon-reload|reset-failed|restart|stop|start|enable|disable|mask|edit|"
-    r"set-property|systemd-run|reboot|nsenter|mount|umount)\b(?!\w*[(=])"
+    r"set-property|systemd-run|reboot(?!-required)|nsenter|mount|umount)\b(?!\w*[(=])"
 )
 # Every command the looks call; a host that allows no more must do.
 READING = {
@@ -67,7 +67,9 @@ def test_every_shell_can_read_it(name: str, shell: str) -> None:
 
 @pytest.mark.parametrize("name", [*LOOKS, "prelude.sh"])
 def test_what_looks_changes_nothing(name: str) -> None:
-    assert not CHANGING.findall(code(name))
+    # The prelude passes on what a script asks for; these two it must tell apart.
+    passed_on = {"tee", "dd"} if name == "prelude.sh" else set()
+    assert set(CHANGING.findall(code(name))) <= passed_on
     writes = [
         match
         for match in re.findall(r"(?<![<0-9&-])[0-9]?>{1,2}\s*(\S+)", code(name))

@@ -20,8 +20,9 @@ from console.errors import (
     UsageError,
 )
 from console.remote.known_hosts import pin
+from console.remote.route import split_jump
 from console.remote.session import connect_reader
-from console.remote.ssh import Connections, split_jump
+from console.remote.ssh import Connections
 from console.schema.hosts import Target
 from console.secrets import Redactor
 from tests.remote.sshd import Sshd, running
@@ -306,9 +307,34 @@ async def test_a_jump_host_of_the_config_is_used_but_not_for_itself(
         await connections.aclose()
 
 
-async def test_a_chain_of_jump_hosts_is_refused(sshd: Sshd) -> None:
-    with pytest.raises(UsageError, match="several jump hosts"):
-        await login(sshd.target(jump="one,two"))
+async def test_every_hop_of_a_chain_is_checked_by_name(sshd: Sshd, tmp_path: Path, clean_environment: Path) -> None:
+    async with running(tmp_path / "one") as one, running(tmp_path / "two") as two:
+        config(
+            clean_environment,
+            f"Host one\n  HostName 127.0.0.1\n  Port {one.port}\n  User ops\n  IdentityFile {one.folder}/id_ed25519\n"
+            f"Host two\n  HostName 127.0.0.1\n  Port {two.port}\n  User ops\n  IdentityFile {two.folder}/id_ed25519\n",
+        )
+        pin(sshd.folder / "known_hosts", [one.known_as().strip()])
+        connections = Connections({})
+        with pytest.raises(HostKeyUnknownError) as caught:
+            await login(sshd.target(jump="one,two"), connections)
+        assert (caught.value.where.split()[0], one.logins, two.logins, sshd.logins) == ("two", 1, 0, 0)
+        pin(sshd.folder / "known_hosts", [two.known_as().strip()])
+        assert "ops@127.0.0.1" in await login(sshd.target(jump="one,two"), connections)
+        await connections.aclose()
+        # The same way, told by the hops' own options: two is behind one.
+        with (clean_environment / ".ssh" / "config").open("a") as handle:
+            handle.write("Host two\n  ProxyJump one\n")
+        connections = Connections({})
+        await login(sshd.target(jump="two"), connections)
+        assert (one.logins, two.logins, sshd.logins) == (2, 2, 2)
+        await connections.aclose()
+
+
+async def test_a_way_in_a_circle_is_refused(sshd: Sshd, clean_environment: Path) -> None:
+    config(clean_environment, "Host one\n  ProxyJump two\nHost two\n  ProxyJump one\n")
+    with pytest.raises(UsageError, match=r"goes through (one|two) twice"):
+        await login(sshd.target(jump="one"))
 
 
 async def test_scan_shows_keys_and_pinning_them_is_enough(sshd: Sshd) -> None:

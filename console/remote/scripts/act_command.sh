@@ -6,6 +6,8 @@ command=$(printf %s "$1" | base64 -d) || exit
 scope=$3
 if [ ! -d /run/systemd/system ] && [ -z "${CONSOLE_LAB_SIMULATED:-}" ]; then scope=; fi
 if ! command -v systemd-run >/dev/null 2>&1; then scope=; fi
+# What is left of sudo's stdin is not for it.
+if [ -n "$2" ] && [ -n "$console_password" ]; then command="exec </dev/null; $command"; fi
 # Before it: from here on the command itself speaks. With sudo that is so once it says anything.
 if [ -z "$2" ] || [ "$console_uid" = 0 ]; then section began; fi
 section stdout

@@ -35,7 +35,10 @@ esac
 printf %s "$document" | base64 -d | root tee -- "$lock" >/dev/null || exit
 section held
 # The child must not inherit the lock: it would hold it for as long as it outlives us.
-while beat=$(exec 9<&- && exec timeout 6 head -n 1) && [ -n "$beat" ]; do
+# Of a terminal only who is in front may read.
+foreground=${console_terminal:+--foreground}
+# shellcheck disable=SC2086 # an option or nothing
+while beat=$(exec 9<&- && exec timeout $foreground 6 head -n 1) && [ -n "$beat" ]; do
   :
 done
 exit 0

@@ -3,7 +3,6 @@
 # Everything a plan needs of one unit. WHAT = again: only what may have changed since, the unit, its files and process;
 # glance: that, the GPUs and the lock, cheap enough to ask for every ten seconds.
 # FLAGs are options of the engine whose values are paths.
-shared_files=
 unit=$1 port=$2 state_folder=$3 runtime_folder=$4 what=$5
 shift 5
 path_flags=" $* "
@@ -28,13 +27,17 @@ elif [ "$console_sudo" = never ]; then
 elif ! command -v sudo >/dev/null 2>&1; then
   echo 'sudo=absent'
 elif sudo_said=$(sudo -n -- true 2>&1); then
-  echo 'sudo=passwordless'
+  # Who may run a shell may run all that is needed; else each command is asked for.
+  if sudo -n -l -- sh >/dev/null 2>&1; then echo 'sudo=passwordless'; else echo 'sudo=limited'; fi
+elif [ -n "$console_password" ] && sudo_said=$(root true 2>&1); then
+  echo 'sudo=asked'
 else
   case $sudo_said in
+    *'must have a tty'*) echo 'sudo=tty' ;;
     *password*) echo 'sudo=password' ;;
     *) echo 'sudo=refused' ;;
   esac
-  printf 'sudo_said=%s\n' "$sudo_said"
+  printf 'sudo_said=%s\n' "$(printf %s "$sudo_said" | tr '\n' ' ')"
 fi
 printf 'simulated=%s\n' "${CONSOLE_LAB_SIMULATED:-}"
 
@@ -85,13 +88,11 @@ while IFS= read -r line; do
       set +f
       for match in $path; do
         describe_file environment "$match"
-        shared_files="$shared_files $match"
       done
       set -f
       ;;
     *)
       describe_file environment "$path"
-      shared_files="$shared_files $path"
       ;;
   esac
 done <<LIST
@@ -105,7 +106,6 @@ describe_once() {
     *" $2 "*) return 0 ;;
   esac
   described="$described$2 "
-  shared_files="$shared_files $2"
   if [ "$(stat -L -c %s -- "$2" 2>/dev/null || echo 0)" -le 262144 ]; then
     describe_file "$1" "$2"
   fi
@@ -165,20 +165,6 @@ while IFS= read -r line; do
 done <<LIST
 $loaded_argv
 LIST
-
-# Who else names a file that is not a unit's own.
-section sharing
-for path in $shared_files; do
-  set +f
-  grep -lsF -- "$path" /etc/systemd/system/*.service /etc/systemd/system/*.service.d/*.conf /run/systemd/system/*.service |
-    while IFS= read -r other; do
-      case $other in
-        "$fragment" | "${fragment%/*}/$unit.d/"*) ;;
-        *) printf '%s\t%s\n' "$path" "$other" ;;
-      esac
-    done
-  set -f
-done
 
 section room
 # Where a folder does not exist yet, its nearest parent tells the room.

@@ -1,5 +1,5 @@
 # shellcheck shell=sh disable=SC2034,SC2154
-# Stands before every script. Set above it: console_mark, console_sudo, console_lock_file, console_lock_run.
+# Stands before every script. Set above it: console_mark, console_sudo, console_password, console_lock_file, console_lock_run.
 umask 077
 LC_ALL=C
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/usr/local/bin:/usr/bin:/sbin:/bin
@@ -19,9 +19,31 @@ root() {
   elif [ "$console_sudo" = never ]; then
     echo 'sudo: the inventory says sudo = "never"' >&2
     return 1
+  elif [ -n "$console_password" ]; then
+    root_by_password "$@"
   else
     sudo -n -- "$@"
   fi
+}
+
+# The password is all that sudo's stdin ever holds: where sudo does not ask, the command would read it. What tee and dd
+# are to write is taken from the file that our own stdin is, which root may open. -k: no ticket is used or left.
+root_by_password() {
+  case $1 in
+    tee | dd) IFS=' ' read -r root_self root_rest </proc/self/stat ;;
+  esac
+  case $1 in
+    tee)
+      shift
+      [ "$1" != -- ] || shift
+      { printf '%s\n' "$console_password" | sudo -k -S -p '' -- dd "if=/proc/$root_self/fd/3" "of=$1" status=none; } 3<&0
+      ;;
+    dd)
+      shift
+      { printf '%s\n' "$console_password" | sudo -k -S -p '' -- dd "if=/proc/$root_self/fd/3" "$@"; } 3<&0
+      ;;
+    *) printf '%s\n' "$console_password" | sudo -k -S -p '' -- "$@" ;;
+  esac
 }
 
 # STATUS REASON: ends the script, with nothing done.

@@ -1,0 +1,39 @@
+"""Connections as a command makes them: with the words sudo may be told, and a person where there is a terminal."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import getpass
+import os
+from typing import TYPE_CHECKING
+
+from console.cli import ask_sudo
+from console.cli.output import Output
+
+if TYPE_CHECKING:
+    from console.remote.login import Prompter
+    from console.remote.ssh import Connections
+
+
+def connections(arguments: argparse.Namespace, output: Output) -> Connections:
+    """New ones. Asks for the sudo password first, where it was promised."""
+    from console.remote.ssh import Connections
+
+    return Connections(os.environ, sudo=ask_sudo.read(arguments, output), prompter=prompter(output))
+
+
+def prompter(output: Output) -> Prompter:
+    """Whoever sits at the terminal; nobody where there is none."""
+    from console.remote.login import Prompter
+
+    async def ask(hop: str, text: str, echo: bool) -> str | None:
+        try:
+            said = await asyncio.to_thread(getpass.getpass, f"{hop} asks: {text} ")
+        except (EOFError, KeyboardInterrupt):
+            return None
+        if not echo:
+            output.redactor.learn(said)
+        return said
+
+    return Prompter(ask) if output.is_terminal else Prompter()
