@@ -7,7 +7,12 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
+
+# A machine under load is no finding: what takes long is told by bench/, never by a test.
+hypothesis.settings.register_profile("console", deadline=None)
+hypothesis.settings.load_profile("console")
 
 pytest_plugins = ["tests.hosts.fixtures"]
 

@@ -17,10 +17,11 @@ FACTS = (
     "ExecMainStartTimestampMonotonic,Restart,RestartUSec,TimeoutStartUSec,User,WorkingDirectory,ControlGroup,Job,"
     "RequiredBy,BoundBy,ConsistsOf,StandardOutput"
 )
-WATCHED = (
+MOVES = (
     "Id,LoadState,ActiveState,SubState,Result,NeedDaemonReload,MainPID,InvocationID,NRestarts,ExecMainCode,"
     "ExecMainStatus,ControlGroup,Job"
 )
+WATCHED = f"{MOVES},ExecStart,WorkingDirectory"
 HEALTH = (
     "index,pci.bus_id,pstate,utilization.gpu,temperature.gpu,power.draw,power.limit,clocks.sm,clocks.max.sm,"
     "clocks.mem,clocks.max.mem,pcie.link.gen.current,pcie.link.gen.max,pcie.link.width.current,pcie.link.width.max,clocks_throttle_reasons.active,ecc.errors.uncorrected.volatile.total"
@@ -200,6 +201,11 @@ def guard_rows() -> tuple[Row, ...]:
     names = WATCHING.split(",")
     return (
         Row("what a guard sees", watched, properties={name: RUNNING[name] for name in names}),
+        Row(
+            "where a guard looks for processes",
+            ("systemctl", "show", "--no-pager", "--property=ControlGroup", "--", "{engine}"),
+            properties={"ControlGroup": GROUP},
+        ),
         Row("begin to wait", ("systemctl", "restart", "--", "{timer}"), real_only=NO_GUARD),
         Row(
             "begin again without waiting",
@@ -252,6 +258,11 @@ TABLE: tuple[Row, ...] = (
         "what moves",
         ("systemctl", "show", "--no-pager", f"--property={WATCHED}", "--", "{engine}"),
         properties={name: RUNNING[name] for name in WATCHED.split(",")},
+    ),
+    Row(
+        "what moves, and nothing else",
+        ("systemctl", "show", "--no-pager", f"--property={MOVES}", "--", "{engine}"),
+        properties={name: RUNNING[name] for name in MOVES.split(",")},
     ),
     Row(
         "invocation and job",
@@ -318,6 +329,11 @@ TABLE: tuple[Row, ...] = (
         (*JOURNAL, "--since=@1000000000", "_SYSTEMD_UNIT={failed}", "+", "UNIT={failed}"),
         entries=ENTRY,
         messages=(list(b"one\rtwo"), "contract-failed.service: Failed with result 'exit-code'."),
+    ),
+    Row(
+        "what a unit said since a moment, and no more",
+        ("journalctl", "--no-pager", "--quiet", "--all", "--output=cat", "--since=@1000000000", "_SYSTEMD_UNIT={failed}"),
+        out=r"(?s).*one.two\n.*",
     ),
     Row("no lines", (*JOURNAL, "--since=@9999999999", "_SYSTEMD_UNIT={failed}", "+", "UNIT={failed}")),
     Row(
@@ -441,6 +457,12 @@ TABLE: tuple[Row, ...] = (
         "memory of the GPUs",
         ("nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits"),
         out=r"(\d+\n){8}",
+        lab_only="no GPU in the real hosts of the tests",
+    ),
+    Row(
+        "clocks, heat and power of the GPUs",
+        ("nvidia-smi", "--query-gpu=clocks.sm,temperature.gpu,power.draw", "--format=csv,noheader,nounits"),
+        out=r"(\d+, \d+, \d+\.\d+\n){8}",
         lab_only="no GPU in the real hosts of the tests",
     ),
     Row(
