@@ -15,7 +15,11 @@ missing = functools.cache(why_not)
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not os.environ.get("CONSOLE_BY_HAND"):  # left out, not skipped: `make hosts` is where they run
+        by_hand = [item for item in items if item.get_closest_marker("by_hand")]
+        config.hook.pytest_deselected(items=by_hand)
+        items[:] = [item for item in items if item not in by_hand]
     # One worker has all of them, and so one fleet: their timings are of a machine that does nothing else.
     for item in items:
         if item.get_closest_marker("real_host"):
@@ -23,8 +27,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    if item.get_closest_marker("by_hand") and not os.environ.get("CONSOLE_BY_HAND"):
-        pytest.skip("make hosts runs it")
     if item.get_closest_marker("real_host") and (reason := missing()):
         if os.environ.get("REAL_HOSTS") == "required":
             pytest.fail(f"REAL_HOSTS=required, but {reason}", pytrace=False)
