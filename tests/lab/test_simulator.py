@@ -223,6 +223,7 @@ def test_health_takes_a_second_and_generates(engine: Simulator) -> None:
 
 
 def test_the_log_tells_a_start_in_the_engines_words(engine: Simulator) -> None:
+    engine.http.get("/v1/models")
     log = engine.text()
     in_order = [
         r"\] server_args=ServerArgs\(model_path='[^']+', .*context_length=32768.*api_key='k1'",
