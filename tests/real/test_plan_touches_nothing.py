@@ -12,19 +12,25 @@ from tests.real.state_of import UNIT_FILE, engine_lines, snapshot
 
 pytestmark = pytest.mark.real_host
 
-# The kernel refuses every write to a file, and systemctl every verb but those that look.
+# The kernel refuses every write to a file, and systemctl every verb but those that look. A plan refuses a host whose /etc
+# is read-only, so that one takes a write, gives it away (99) and forgets it.
 ONLY_LOOKS = r"""#!/bin/sh
 exec unshare --mount /bin/sh -c '
 mount --make-rprivate /
+mount -t tmpfs tmpfs /mnt && mkdir /mnt/upper /mnt/work || exit 98
+mount -t overlay -o lowerdir=/etc,upperdir=/mnt/upper,workdir=/mnt/work overlay /etc || exit 98
 for place in / /run /tmp /dev/shm; do
   mount -o remount,bind,ro "$place" 2>/dev/null || mount --bind "$place" "$place" && mount -o remount,bind,ro "$place"
 done
-touch /etc/mark /run/mark 2>/dev/null && exit 99
+touch /var/mark 2>/dev/null || touch /run/mark 2>/dev/null && exit 99
 mount --bind /usr/local/sbin/systemctl-that-looks /usr/bin/systemctl
 for program in logger systemd-run systemd-analyze kill; do
   mount --bind /usr/bin/false "$(command -v "$program")" 2>/dev/null
 done
-exec $SSH_ORIGINAL_COMMAND'
+$SSH_ORIGINAL_COMMAND
+status=$?
+test -z "$(find /mnt/upper -mindepth 1)" || exit 99
+exit $status'
 """
 SYSTEMCTL_THAT_LOOKS = r"""#!/bin/sh
 case " $* " in
