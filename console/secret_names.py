@@ -21,10 +21,10 @@ _KEYS = _set("api access secret private auth encryption signing account license 
 _PASSES = _set("user db smtp basic auth proxy redis mysql pg postgres admin root http ssh sudo ftp")
 # In this trade a token is mostly a piece of text: these words before or after it make it a count, a mark or an id.
 _OF_TEXT = _set(
-    "max min num n block total new draft prompt completion context output input cached pool batch prefill chunk chunked pad "
+    "max min num n total new draft prompt completion context output input cached pool batch prefill chunk chunked pad "
     "eos bos unk sep cls mask stop special per skip of budget reasoning top decode accept accepted generated used free "
     "available kv cache page window limit text image audio number count request requests old served probe largest "
-    "think tool added first last next asked at long short deepest"
+    "think tool added block first last next asked at long short deepest"
 )
 _AFTER_TOKEN = _set("value plain raw b base secret")
 # What follows names a place, a kind or a size of the secret, not the secret.

@@ -332,7 +332,15 @@ TABLE: tuple[Row, ...] = (
     ),
     Row(
         "what a unit said since a moment, and no more",
-        ("journalctl", "--no-pager", "--quiet", "--all", "--output=cat", "--since=@1000000000", "_SYSTEMD_UNIT={failed}"),
+        (
+            "journalctl",
+            "--no-pager",
+            "--quiet",
+            "--all",
+            "--output=cat",
+            "--since=@1000000000",
+            "_SYSTEMD_UNIT={failed}",
+        ),
         out=r"(?s).*one.two\n.*",
     ),
     Row("no lines", (*JOURNAL, "--since=@9999999999", "_SYSTEMD_UNIT={failed}", "+", "UNIT={failed}")),

@@ -12,8 +12,8 @@ from tests.real.state_of import UNIT_FILE, engine_lines, snapshot
 
 pytestmark = pytest.mark.real_host
 
-# The kernel refuses every write to a file, and systemctl every verb but those that look. A plan refuses a host whose /etc
-# is read-only, so that one takes a write, gives it away (99) and forgets it.
+# The kernel refuses every write to a file, and systemctl every verb but those that look. A plan refuses a host whose
+# /etc is read-only, so that folder takes a write, gives it away (99) and forgets it.
 ONLY_LOOKS = r"""#!/bin/sh
 exec unshare --mount /bin/sh -c '
 mount --make-rprivate /

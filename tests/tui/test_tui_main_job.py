@@ -63,7 +63,7 @@ def test_verified(open_lab: OpenLab, tmux: Tmux, columns: int, lines: int) -> No
     tmux.open(lab.hosts_toml, columns, lines)
     tmux.start_the_main_job()
     tmux.until("VERIFIED EXIT 0")
-    tmux.until("same process since it was proven")
+    tmux.until("next: console facts lab1/k26")
     wait_for(lambda: tmux.run().finished is not None)
     state = tmux.run()
     assert state.finished is not None
@@ -82,7 +82,7 @@ def test_stopped_in_the_wait_and_left(open_lab: OpenLab, tmux: Tmux) -> None:
     lab = open_lab(3.0)
     tmux.open(lab.hosts_toml, 80, 24)
     tmux.start_the_main_job()
-    tmux.until("> running  [11/15]")
+    tmux.until("> running  [11/16]")
     tmux.press("x")
     shown = tmux.until("l  leave")
     for words in ("stops now", "b  roll back", "without service", "w  wait"):
@@ -101,12 +101,12 @@ def test_stopped_in_the_wait_and_rolled_back(open_lab: OpenLab, tmux: Tmux) -> N
     lab = open_lab(5.0)
     tmux.open(lab.hosts_toml, 80, 24)
     tmux.start_the_main_job()
-    tmux.until("> running  [11/15]")
+    tmux.until("> running  [11/16]")
     tmux.press("x")
     tmux.until("b  roll back")
     time.sleep(READING_S)
     tmux.press("w")
-    tmux.until("> running  [11/15]")
+    tmux.until("> running  [11/16]")
     assert tmux.run().aborts == []
     tmux.press("x")
     tmux.until("b  roll back")
@@ -120,16 +120,16 @@ def test_stopped_in_the_wait_and_rolled_back(open_lab: OpenLab, tmux: Tmux) -> N
 
 
 def test_the_window_is_closed_in_the_wait_and_the_run_goes_on(open_lab: OpenLab, tmux: Tmux) -> None:
-    lab = open_lab(5.0)
+    lab = open_lab(15.0)
     tmux.open(lab.hosts_toml, 80, 24)
     tmux.start_the_main_job()
-    tmux.until("> running  [11/15]")
+    tmux.until("> running  [11/16]")
     tmux.close()
     directory = RunDirectory(max((tmux.state / "console" / "runs").iterdir()))
     wait_for(lambda: not shows(lab.hosts_toml))
     assert directory.alive()
     tmux.open(lab.hosts_toml, 80, 24)
-    tmux.until("RUNNING")
+    tmux.until("> running  [")
     tmux.press("q")
     tmux.until("goes on by itself")
     tmux.press("y")
