@@ -20,7 +20,7 @@ from tests.real.desk import EXTEND_CONTEXT, Desk
 from tests.real.state_of import lock_is_free
 from tests.real.tiny_model import write
 
-pytestmark = pytest.mark.real_host
+pytestmark = [pytest.mark.real_host, pytest.mark.by_hand]  # it needs a server that was built by hand
 
 UNIT, PORT = "llama-chat.service", 8080
 URL = f"http://127.0.0.1:{PORT}"
