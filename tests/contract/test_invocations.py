@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from console.lab.lab import Lab
-from tests.contract.table import DROP_IN, TABLE, UNITS, Row
+from tests.contract.states import DROP_IN, UNITS
+from tests.contract.table import TABLE, Row
 from tests.hosts.engine_unit import install_engine
 from tests.hosts.fleet import Fleet
 
