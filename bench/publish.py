@@ -20,7 +20,7 @@ from bench.records import template
 from console.results.repository import Repository
 from console.secrets import Redactor
 
-SETTLE_ROUNDS = 10
+SETTLE_ROUNDS = 120  # also of a console that has long ended its runs when the remote comes back
 
 
 def console(folder: Path, remote: Path, index: int, runs: int) -> None:
