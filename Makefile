@@ -26,7 +26,7 @@ demo-tui: $(READY)
 walk: $(READY)
 	$(IN)/python -m tests.tui.demo_walk
 
-# One night on a simulated host, in two minutes: a complaint, why, what fits, a change that is stopped and gone on with.
+# One night on a simulated host, in half a minute: a complaint, why, what fits, a change that is stopped and gone on with.
 story: $(READY)
 	$(IN)/console demo --story
 

@@ -9,6 +9,7 @@ import signal
 from contextlib import suppress
 
 from console.changes.base import Made, Seen
+from console.changes.command import send
 from console.errors import RefusedError, StepFailedError
 from console.remote.session import Reader, Remote, name_of_run
 from console.schema.change import WHERE, BalancerChange
@@ -67,17 +68,15 @@ async def _on_host(
         encoded = base64.b64encode(body.encode()).decode()
         output = await remote.act("act_call.sh", method, url, encoded, lock=run, timeout_s=change.timeout_s)
     else:
-        encoded = base64.b64encode(change.action.encode()).decode()
-        name = f"{name_of_run(run)}{change.id}-{change.way}"
-        output = await remote.act(
-            "act_command.sh",
-            encoded,
-            "yes" if change.sudo else "",
-            name,
-            lock=run,
+        scope = f"{name_of_run(run)}{change.id}-{change.way}"
+        output = await send(
+            remote,
+            change.action,
+            run,
+            sudo=change.sudo,
+            name=f"{scope}-command",
+            scope=scope,
             timeout_s=change.timeout_s,
-            name=f"{name}-command",
-            scope=name,
         )
     return output.exit_status, one_line(decode(output.stdout or output.stderr), 200)
 

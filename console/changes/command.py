@@ -6,6 +6,7 @@ import base64
 
 from console.changes.base import Made, Seen
 from console.errors import RefusedError, StepFailedError
+from console.remote.scripts import Output
 from console.remote.session import Reader, Remote, name_of_run
 from console.schema.change import CommandChange
 from console.secrets import MASK
@@ -39,6 +40,22 @@ def names(change: CommandChange, run: str) -> tuple[str, str]:
     return f"{scope}-command", scope
 
 
+async def send(
+    remote: Remote, command: str, run: str, *, sudo: bool, name: str, scope: str, timeout_s: float
+) -> Output:
+    """Run somebody's own command on the host once, under the lock, by names it is found and stopped by. See `act`."""
+    return await remote.act(
+        "act_command.sh",
+        base64.b64encode(command.encode()).decode(),
+        "yes" if sudo else "",
+        scope,
+        lock=run,
+        timeout_s=timeout_s,
+        name=name,
+        scope=scope,
+    )
+
+
 async def _run(command: str, change: CommandChange, remote: Remote, run: str, *, suffix: str = "") -> Made:
     if MASK in command:
         # Refused, not failed: nothing of it ran.
@@ -47,18 +64,8 @@ async def _run(command: str, change: CommandChange, remote: Remote, run: str, *,
             where=remote.target.name,
             hint="run it by hand",
         )
-    encoded = base64.b64encode(command.encode()).decode()
     name, scope = (f"{each}{suffix}" for each in names(change, run))
-    output = await remote.act(
-        "act_command.sh",
-        encoded,
-        "yes" if change.sudo else "",
-        scope,
-        lock=run,
-        timeout_s=change.timeout_s,
-        name=name,
-        scope=scope,
-    )
+    output = await send(remote, command, run, sudo=change.sudo, name=name, scope=scope, timeout_s=change.timeout_s)
     said = one_line(decode(output.stdout or output.stderr), 300)
     if output.exit_status != 0:
         raise StepFailedError(f"exit status {output.exit_status}: {said}", where=remote.target.name)

@@ -33,7 +33,7 @@ SERVICES = ("k26", "chat", "coder")
 def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--fault", choices=NAMES, help="let the simulated engine fail in this way")
     parser.add_argument("--tui", action="store_true", help="the terminal UI on three targets, one of them in trouble")
-    parser.add_argument("--story", action="store_true", help="one night in two minutes, from a complaint to the record")
+    parser.add_argument("--story", action="store_true", help="one night, from a complaint to the record")
     parser.add_argument("--json", action="store_true", help="events as JSON lines on stdout")
 
 

@@ -74,28 +74,24 @@ class Repository:
             if (sha := self._sha_of(folder)) is not None:
                 return sha
             branch = self._branch()
-            try:
-                write_documents(self.path / folder, files)
-            except OSError as error:
-                raise self._error(
-                    f"cannot write: {error.strerror or error}", where=str(error.filename or "")
-                ) from error
+            self._write(folder, files)
             sha = self._commit(folder, text, record)
         if not self._push(branch):
             return sha
         return self._sha_of(folder) or sha  # put on top of what others pushed, it has another name
+
+    def _write(self, folder: str, files: Mapping[str, bytes]) -> None:
+        try:
+            write_documents(self.path / folder, files)
+        except OSError as error:
+            raise self._error(f"cannot write: {error.strerror or error}", where=str(error.filename or "")) from error
 
     def commit_folder(self, folder: str, files: Mapping[str, bytes], text: str) -> str:
         """Commit files that are no record; returns the commit that has them as they are. Raises CommitError."""
         self.open()
         with self._locked():
             branch = self._branch()
-            try:
-                write_documents(self.path / folder, files)
-            except OSError as error:
-                raise self._error(
-                    f"cannot write: {error.strerror or error}", where=str(error.filename or "")
-                ) from error
+            self._write(folder, files)
             self._git.run("add", "-f", "-N", "--", folder)
             if not self._git.run("diff", "--quiet", "HEAD", "--", folder).ok:
                 answer = self._by_porcelain(folder, text, self._identity_if_none())

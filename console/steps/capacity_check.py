@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterator, Sequence
 from typing import ClassVar, Literal
 
@@ -15,6 +16,9 @@ from console.schema.events import CapacityJudged, ConclusionMade, Event, Finding
 from console.schema.hosts import Target
 from console.schema.plan import OnAbort, Plan
 from console.steps.base import Step, StepIO, StepResult
+
+# Every engine's way to write a window; what one of them does not take is told by the report.
+_WINDOW = re.compile(r"-?\d[\d_]*(\.\d+)?[kKmMgGtT]?|auto")
 
 
 class CapacityCheck(Step):
@@ -34,6 +38,13 @@ class CapacityCheck(Step):
     require: Literal["serve", "start"] = "serve"
     context: str = Field(default="", description="a window to report on, as the engine would be told it")
     settings: tuple[str, ...] = Field(default=(), description="NAME=VALUE: report with these settings")
+
+    @field_validator("context")
+    @classmethod
+    def _window(cls, value: str) -> str:
+        if value and not _WINDOW.fullmatch(value):
+            raise ValueError(f"{value!r} is no number of tokens: write it as 200000, or as the engine takes it, 200k")
+        return value
 
     @field_validator("settings")
     @classmethod

@@ -5,59 +5,41 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.content import Content
-from textual.widgets import Input, Static
 
 from console.errors import StateError
 from console.runs.control import Answer
 from console.runs.socket import send_to_run
 from console.schema.events import QuestionAsked
 from console.tui.keys import bindings
-from console.tui.quiet import QuietModal
-from console.tui.scroll import Scroll
 from console.tui.session import Session
+from console.tui.typed import TypedModal
 from console.views.answers import labelled
 
 WIDTH = 74
 
 
-class AnswerScreen(QuietModal[str]):
+class AnswerScreen(TypedModal[str]):
     """Dismissed with the answer, or with None: then nothing is sent and the run goes on waiting."""
 
     NAME: ClassVar[str] = "answer"
     BINDINGS: ClassVar[list[BindingType]] = bindings("answer")
+    WHEN_TYPED: ClassVar[str] = "send_answer"
 
     def __init__(self, session: Session, question: QuestionAsked) -> None:
         super().__init__(session)
         self.question = question
         self.wanted = typed_answers(question)
 
-    def compose(self) -> ComposeResult:
-        with Scroll(id="box", can_focus=False):
-            yield Static(self.say("\n".join(answer_lines(self.question, self.room))))
-            yield Input(id="host", compact=True, disabled=True)
-            yield Static(Content("one moment"), id="wrong")
-        yield Static(self.keys_content(self.app.size.width), id="keys")
-
-    def on_armed(self) -> None:
-        field = self.query_one("#host", Input)
-        field.disabled = False
-        field.focus()
-        self.query_one("#wrong", Static).update(self.say(""))
-
-    async def on_input_submitted(self, _event: Input.Submitted) -> None:
-        await self.action_do("send_answer")
+    def asked(self) -> list[str]:
+        return answer_lines(self.question, self.room)
 
     def action_send_answer(self) -> None:
-        typed = self.query_one("#host", Input).value.strip()
+        typed = self.typed()
         if typed in self.wanted:
             self.dismiss(self.wanted[typed])
         elif typed:
-            self.query_one("#wrong", Static).update(
-                self.say(f"{typed!r} is none of {', '.join(self.wanted)}: nothing sent")
-            )
+            self.wrong(f"{typed!r} is none of {', '.join(self.wanted)}: nothing sent")
 
 
 def typed_answers(question: QuestionAsked) -> Mapping[str, str]:

@@ -10,8 +10,7 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.content import Content
-from textual.widgets import Input, Static
+from textual.widgets import Static
 
 from console.runs.listing import RunSummary
 from console.schema.events import FindingMade
@@ -20,11 +19,11 @@ from console.tui.acting import ActingModal
 from console.tui.actions import Situation, actions_of
 from console.tui.keys import bindings
 from console.tui.listing import ListingScreen
-from console.tui.quiet import QuietModal
 from console.tui.scroll import Scroll
 from console.tui.series import SeriesScreen, findings_of
 from console.tui.session import Session
 from console.tui.table import Column, Row
+from console.tui.typed import TypedModal
 from console.tui.workers import work
 from console.views.answers import labelled
 from console.views.figures import day, number
@@ -203,11 +202,12 @@ class ChooseScreen(ActingModal[str]):
         self.dismiss("")
 
 
-class SendsScreen(QuietModal[bool]):
+class SendsScreen(TypedModal[bool]):
     """The question before requests are sent to a service that may have users: its name, typed in full."""
 
     NAME: ClassVar[str] = "sends"
     BINDINGS: ClassVar[list[BindingType]] = bindings("sends")
+    WHEN_TYPED: ClassVar[str] = "begin"
 
     def __init__(self, session: Session, words: Sequence[str], wanted: str, cost: str) -> None:
         super().__init__(session)
@@ -215,30 +215,17 @@ class SendsScreen(QuietModal[bool]):
         self.wanted = wanted
         self.cost = cost
 
-    def compose(self) -> ComposeResult:
+    def asked(self) -> list[str]:
         lines = labelled("COMMAND", [shlex.join(["console", *self.words])], 74) + labelled("COSTS", [self.cost], 74)
         lines += labelled("CHANGES", ["nothing on the host; the findings are committed"], 74)
-        with Scroll(id="box", can_focus=False):
-            yield Static(self.say("\n".join([*lines, "", f"Type {self.wanted} to start it"])))
-            yield Input(id="host", compact=True, disabled=True)
-            yield Static(Content("one moment"), id="wrong")
-        yield Static(self.keys_content(self.app.size.width), id="keys")
-
-    def on_armed(self) -> None:
-        field = self.query_one("#host", Input)
-        field.disabled = False
-        field.focus()
-        self.query_one("#wrong", Static).update(self.say(""))
-
-    async def on_input_submitted(self, _event: Input.Submitted) -> None:
-        await self.action_do("begin")
+        return [*lines, "", f"Type {self.wanted} to start it"]
 
     def action_begin(self) -> None:
-        typed = self.query_one("#host", Input).value.strip()
+        typed = self.typed()
         if typed == self.wanted:
             self.dismiss(True)
         elif typed:
-            self.query_one("#wrong", Static).update(self.say(f"{typed!r} is not {self.wanted}: nothing was started"))
+            self.wrong(f"{typed!r} is not {self.wanted}: nothing was started")
 
     def action_back(self) -> None:
         self.dismiss(False)

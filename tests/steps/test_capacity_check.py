@@ -100,3 +100,14 @@ def test_the_deepest_step_is_compared_with_what_was_reckoned() -> None:
 
 def cell(**more: Any) -> Cell:
     return Cell(name="sweep", step="sweep", text_class="analysis", asked_tokens=1, **more)
+
+
+@pytest.mark.parametrize("window", ["200000", "200k", "1.5M", "auto", "200_000"])
+def test_a_window_as_some_engine_takes_it(window: str) -> None:
+    assert CapacityCheck(context=window).context == window
+
+
+@pytest.mark.parametrize("window", ["banana", "200 000", "k", "200q", "--context"])
+def test_a_window_that_is_no_number_is_refused(window: str) -> None:
+    with pytest.raises(ValueError, match="is no number of tokens"):
+        CapacityCheck(context=window)
