@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 Standing = Literal["pinned", "unknown", "changed"]
 
 # sshd's MaxStartups default starts to drop connections at random from the eleventh unauthenticated one on.
+SCAN_TRIES = 3  # of one type of key, where the connection is lost before anything is said
 UNAUTHENTICATED_AT_ONCE = 8
 CONNECT_ATTEMPTS = 6
 LOGIN_TIMEOUT_S = 30.0
@@ -79,23 +80,32 @@ class Connections:
         config = config_of(target)
         jump, command = await self._way(target, config)
         found: list[HostKey] = []
+        lost: Exception | None = None
         for algorithms in SCANNED_TYPES:
-            try:
-                async with self._gate(config, jump):
-                    key = await asyncssh.get_server_host_key(
-                        config.alias,
-                        config.port,
-                        tunnel=jump.connection if jump else None,
-                        proxy_command=command or (),
-                        server_host_key_algs=algorithms,
-                        config=list(config.config_paths),
-                    )
-            except asyncssh.KeyExchangeFailed:
-                continue  # it has no key of this type
-            except CONNECT_EXCEPTIONS as error:
-                raise connect_error(error, where=target.host_name) from error
-            if key is not None:
-                found.append(host_key(key, config))
+            for _ in range(SCAN_TRIES):
+                try:
+                    async with self._gate(config, jump):
+                        key = await asyncssh.get_server_host_key(
+                            config.alias,
+                            config.port,
+                            tunnel=jump.connection if jump else None,
+                            proxy_command=command or (),
+                            server_host_key_algs=algorithms,
+                            config=list(config.config_paths),
+                        )
+                except asyncssh.KeyExchangeFailed:
+                    break  # it has no key of this type
+                except (asyncssh.ConnectionLost, ConnectionResetError) as error:
+                    # Also what is seen of a host without such a key, when its reset overtakes what it said of it.
+                    lost = error
+                    continue
+                except CONNECT_EXCEPTIONS as error:
+                    raise connect_error(error, where=target.host_name) from error
+                if key is not None:
+                    found.append(host_key(key, config))
+                break
+        if lost is not None and not found:
+            raise connect_error(lost, where=target.host_name) from lost
         if not found:
             raise UnreachableError("the host shows no key of a type we know", where=target.host_name)
         return found

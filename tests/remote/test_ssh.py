@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import socket
+import struct
 import subprocess
 from pathlib import Path
 
@@ -347,6 +348,41 @@ async def test_scan_shows_keys_and_pinning_them_is_enough(sshd: Sshd) -> None:
     assert pin(known, [key.line for key in keys]) == 0
     assert known.stat().st_mode & 0o777 == 0o600
     assert (await login(sshd.target())).startswith("publickey")
+
+
+@pytest.mark.parametrize(("resets", "found"), [(b"ecdsa", 1), (b"ssh-", 0)])
+async def test_scan_takes_a_reset_for_a_key_that_is_not_there_only_beside_one_that_is(
+    sshd: Sshd, resets: bytes, found: int
+) -> None:
+    """A server without the wanted type says so and hangs up; where its reset comes first, that is all one sees."""
+
+    async def front(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        behind, ahead = await asyncio.open_connection("127.0.0.1", sshd.port)
+        offered = b""
+        back = asyncio.create_task(copy(behind, writer))
+        while data := await reader.read(65536):
+            offered += data
+            if resets in offered.split(b"\n", 1)[-1] and (resets != b"ecdsa" or b"ssh-ed25519" not in offered):
+                writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                break
+            ahead.write(data)
+        back.cancel()
+        ahead.close()
+        writer.close()
+
+    async def copy(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+        while data := await source.read(65536):
+            sink.write(data)
+
+    server = await asyncio.start_server(front, "127.0.0.1", 0)
+    target = sshd.target(port=str(server.sockets[0].getsockname()[1]))
+    async with server:
+        if found:
+            keys = await Connections({}).scan(target)
+            assert [key.kind for key in keys] == ["ssh-ed25519"]
+        else:
+            with pytest.raises(UnreachableError, match=r"lost|reset"):
+                await Connections({}).scan(target)
 
 
 def test_pin_does_not_glue_lines_together(tmp_path: Path) -> None:
