@@ -1,6 +1,7 @@
 # make demo    the main job on a simulated host; make demo-tui: the terminal UI on one
 # make hosts   ways in, sudo, files as they lie, and older and newer systemds, on real hosts (root, some minutes)
 # make matrix  every interruption at every moment of the main job, on real hosts and a simulated one (root, an hour)
+# make fire    what else must hold under fire, with its figures: stops, cut links, guards, fleets, a bastion (root, half an hour)
 # make test    everything that is checked; REAL_HOSTS=required, REAL_ENGINE=required: what is missing fails, not skips
 # make engine  a real engine on the CPU, which some tests measure when it is there
 PYTHON ?= python3
@@ -13,7 +14,7 @@ READY := $(VENV)/.ready
 export REAL_HOSTS REAL_ENGINE
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: hosts engine matrix walk demo demo-tui story lab test check clean
+.PHONY: hosts engine matrix fire walk demo demo-tui story lab test check clean
 
 demo: $(READY)
 	$(IN)/console demo $(if $(FAULT),--fault $(FAULT))
@@ -44,6 +45,10 @@ matrix: $(READY)
 hosts: $(READY)
 	CONSOLE_BY_HAND=1 $(IN)/python -m pytest tests/real/test_access.py tests/real/test_sudo.py tests/real/test_whose_file.py \
 		tests/real/test_other_systemds.py
+
+# Proofs on real hosts that no run of the tests can pay, as root; FIRE="pairs guards" for some of them.
+fire: $(READY)
+	$(IN)/python -m tests.real.fire $(FIRE)
 
 test: check
 	$(IN)/python -m pytest -n $(WORKERS) --dist loadgroup $(TESTS)

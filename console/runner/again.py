@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from console.changes import file as file_change
 from console.changes.base import Seen
@@ -175,7 +176,7 @@ def step(
     title: str,
     changes: Sequence[str] | None = None,
     otherwise: str = "",
-    fields: dict[str, str] | None = None,
+    fields: Mapping[str, Any] | None = None,
 ) -> PlannedStep:
     """A step of our own making; one that should change something and need not is skipped with `otherwise`."""
     return PlannedStep(

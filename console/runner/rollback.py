@@ -21,7 +21,7 @@ from console.schema.change import (
     RestartChange,
 )
 from console.schema.facts import Facts
-from console.schema.plan import FileEdit, Plan, SettingChange
+from console.schema.plan import FileEdit, Plan, PlannedStep, SettingChange
 from console.schema.splice import inverse
 from console.steps import coming_back
 from console.untrusted import one_line
@@ -41,10 +41,24 @@ async def rollback_plan(earlier: Earlier, facts: Facts, reader: Reader, engine: 
     changes: list[Change] = [
         _undone(change, turned) for change in reversed(plan.changes) if _leads_back(change, back, ran)
     ]
-    steps = [step(1, "restore", "unit.restore", "put it back", [change.id for change in changes], "so already")]
     unit = plan.target.service.unit
+    restored = [change.id for change in changes]
     reload = any(change.needs_reload for change in back) or facts.unit.need_daemon_reload
     restart = _restart_needed(earlier, facts, engine, bool(back))
+    steps: list[PlannedStep] = []
+    into = _into_balancer(earlier)
+    if into is not None and restart and facts.serving is not None:
+        # Clients are sent to it, or may be: out first, as the run did. What serves nothing needs no leave to be mended.
+        out = balancer.inverted(into).model_copy(
+            update={
+                "id": "lb-out",
+                "step": "lb_out",
+                "summary": f"take {into.member} out of the balancer of {into.group}",
+            }
+        )
+        changes.insert(0, out)
+        steps.append(step(0, out.step, "lb.out", out.summary, [out.id]))
+        steps += _drained(earlier)
     if reload:
         changes.append(ReloadChange(id="reload", step="reload", unit=unit))
     if restart:
@@ -52,18 +66,19 @@ async def rollback_plan(earlier: Earlier, facts: Facts, reader: Reader, engine: 
         changes.append(again.from_here(fresh, facts))
     proof = {"probe": "short", "require": "start"}
     steps += [
-        step(2, "reload", "systemd.daemon_reload", "daemon-reload", ["reload"] if reload else [], "not needed"),
-        step(3, "restart", "service.restart", f"restart {unit}", ["restart"] if restart else [], "runs the old state"),
-        step(4, "wait_ready", "service.wait_ready", "wait until the old setting serves"),
-        step(5, "verify", "service.verify", "prove that the old setting serves", fields=proof),
+        step(0, "restore", "unit.restore", "put it back", restored, "so already"),
+        step(0, "reload", "systemd.daemon_reload", "daemon-reload", ["reload"] if reload else [], "not needed"),
+        step(0, "restart", "service.restart", f"restart {unit}", ["restart"] if restart else [], "runs the old state"),
+        step(0, "wait_ready", "service.wait_ready", "wait until the old setting serves"),
+        step(0, "verify", "service.verify", "prove that the old setting serves", fields=proof),
     ]
-    if (into := _into_balancer(earlier)) is not None:
+    if into is not None:
         changes.append(into)
-        steps.append(step(6, into.step, "lb.in", into.summary, [into.id]))
+        steps.append(step(0, into.step, "lb.in", into.summary, [into.id]))
     left = [change for change in ran if not change.undo]
     way_back = again.refreshed(plan, facts, again.not_ours(facts, plan, seen, reader.redactor)).model_copy(
         update={
-            "steps": tuple(steps),
+            "steps": tuple(each.model_copy(update={"index": index}) for index, each in enumerate(steps, start=1)),
             "changes": tuple(changes),
             "edits": tuple(reversed_edit(edit) for edit in plan.edits if edit.change in {change.id for change in back}),
             "settings": turned,
@@ -95,6 +110,14 @@ def _into_balancer(earlier: Earlier) -> BalancerChange | None:
         return None
     words = f"put {out.member} into the balancer of {out.group}"
     return balancer.inverted(out).model_copy(update={"id": "lb-in", "step": "lb_in", "summary": words})
+
+
+def _drained(earlier: Earlier) -> list[PlannedStep]:
+    """As long as the run waited for running requests; then the way back goes on, whatever the run would have done."""
+    fields = [each.fields for each in earlier.plan.steps if each.uses == "service.drain" and not each.skipped]
+    if not fields:
+        return []
+    return [step(0, "drain", "service.drain", "wait for running requests", fields={**fields[0], "then": "proceed"})]
 
 
 def _undone(change: Change, turned: Sequence[SettingChange]) -> Change:

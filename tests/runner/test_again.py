@@ -5,10 +5,20 @@ from __future__ import annotations
 import json
 import signal
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from tests.runner.conftest import RUNBOOK, Desk, of_type
 
+BALANCER = """
+[groups.all]
+members = ["lab1/k26"]
+min_ready = 0
+[groups.all.balancer]
+out = "echo out >>{door}"
+in = "echo in >>{door}"
+runs = "console"
+"""
 RAISE_POOL = ("--set", "mem_fraction=0.92")
 
 
@@ -89,16 +99,24 @@ def test_what_others_left_on_disk_is_named_again_before_a_way_back(desk: Desk) -
         folder.rmdir()
 
 
-def test_a_run_with_accepted_words_can_be_rolled_back(desk: Desk) -> None:
-    unit = desk.lab.service().unit_file
-    original = desk.unit_text()
+def test_a_run_with_accepted_words_can_be_rolled_back_out_of_the_balancer(desk: Desk, tmp_path: Path) -> None:
+    unit, door = desk.lab.service().unit_file, tmp_path / "door"
+    original, inventory = desk.unit_text(), desk.lab.hosts_toml.read_text()
+    desk.lab.hosts_toml.write_text(inventory + BALANCER.format(door=door))
     unit.write_text(original.replace("--tp-size 8", "--tp-size 8 --max-running-requests 64"))
     edited = desk.unit_text()
     code, events = desk.extend(*RAISE_POOL, "--yes", "--accept-pending")
     assert code == 0
-    back = desk.run("rollback", events[0]["run"], "--yes")
+    back = desk.run("rollback", events[0]["run"], "--yes", "--json")
+    desk.lab.hosts_toml.write_text(inventory)
     assert back.returncode == 0, back.stdout + back.stderr
     assert desk.unit_text() == edited
+    # No client meets the second restart either, and what still ran was waited for.
+    assert door.read_text().split() == ["out", "in", "out", "in"]
+    done = of_type([json.loads(line) for line in back.stdout.splitlines()], "step.finished")
+    order = [event["uses"] for event in done]
+    assert order[:4] == ["lb.out", "service.drain", "unit.restore", "systemd.daemon_reload"]
+    assert order[-1] == "lb.in"
     desk.put_back(original)
 
 
