@@ -363,7 +363,9 @@ class FakeRemote(Remote):
     async def aclose(self) -> None:
         self.closed += 1
 
-    async def hold_lock(self, run: str, document: Mapping[str, str], *, whole_host: bool = False) -> LockHold:
+    async def hold_lock(
+        self, run: str, document: Mapping[str, str], *, whole_host: bool = False, again: bool = False
+    ) -> LockHold:
         if whole_host:
             self._answer("act_lock.sh host", ())
             self.host_holds.append(FakeHold())

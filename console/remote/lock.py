@@ -95,7 +95,9 @@ async def settle(process: asyncssh.SSHClientProcess[bytes], mark: str, *, where:
     if process.exit_status is None:
         raise ConnectionLostError("the connection died while the lock was taken", where=where)
     if process.exit_status == TAKEN:
-        return read_document(cut(bytes(said), mark).get("holder", b""))
+        sections = cut(bytes(said), mark)
+        came = {"meanwhile": "yes"} if "meanwhile" in sections else {}
+        return {**read_document(sections.get("holder", b"")), **came}
     raise RefusedError(
         f"the lock cannot be taken: {complaint or f'exit status {process.exit_status}'}",
         where=where,
@@ -118,13 +120,15 @@ def held_by(document: Mapping[str, str], *, where: str) -> LockHeldError:
     who = document.get("operator", "") or "somebody"
     if document.get("from_host"):
         who += f" from {document['from_host']}"
-    parts = [f"locked by {who}"]
+    meanwhile = "meanwhile" in document
+    parts = [f"locked meanwhile by {who}" if meanwhile else f"locked by {who}"]
     if document.get("since"):
         parts.append(f"since {document['since']}")
     if document.get("run"):
         parts.append(f"run {document['run']}")
     if document.get("runbook"):
         parts.append(f"runbook {document['runbook']}")
-    return LockHeldError(
-        ", ".join(parts), where=where, hint="wait for that run, or ask who runs it; the lock goes with its process"
-    )
+    hint = "wait for that run, or ask who runs it; the lock goes with its process"
+    if meanwhile:
+        hint = "nothing more is done here: look at what that run left first"
+    return LockHeldError(", ".join(parts), where=where, hint=hint)

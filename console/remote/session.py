@@ -295,16 +295,19 @@ class Remote(Reader):
             else:
                 await self.clock.sleep(0.2)
 
-    async def hold_lock(self, run: str, document: Mapping[str, str], *, whole_host: bool = False) -> LockHold:
+    async def hold_lock(
+        self, run: str, document: Mapping[str, str], *, whole_host: bool = False, again: bool = False
+    ) -> LockHold:
         """Take the unit's lock, or the host's, and hold it while this process lives and the connection stands.
 
-        Raises LockHeldError naming the holder, RefusedError, ConnectionLostError, or ConnectError.
+        `again`: this run held it before, and whoever had it since, but the guard, is as good as a holder. Raises
+        LockHeldError naming the holder, RefusedError, ConnectionLostError, or ConnectError.
         """
         lock_file = self.host_lock_file if whole_host else self.lock_file
         mark = new_mark()
         body = {**document, "run": run, "since": document.get("since") or stamp(self.clock.now()), "pid": os.getpid()}
         encoded = base64.b64encode((json.dumps(body) + "\n").encode()).decode()
-        args = (self.target.host.runtime_folder, lock_file, encoded, run)
+        args = (self.target.host.runtime_folder, lock_file, encoded, run, "again" if again else "")
         script = self._render("act_lock.sh", args, mark, keep_stdin=True)
         deadline = asyncio.get_running_loop().time() + OWN_LOCK_S
         while True:

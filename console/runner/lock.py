@@ -16,13 +16,14 @@ class UnitLock:
         self.remote = remote
         self.runbook = runbook
         self.hold: LockHold | None = None
+        self.ours = False  # it was held once
 
     @property
     def held(self) -> bool:
         return self.hold is not None and not self.hold.lost.is_set()
 
-    async def take(self) -> None:
-        """Raises LockHeldError naming the holder."""
+    async def take(self, *, again: bool = False) -> None:
+        """Raises LockHeldError naming the holder; `again`: also who had it since this run lost it."""
         options = self.context.options
         document = {
             "run": self.context.run,
@@ -31,7 +32,8 @@ class UnitLock:
             "runbook": self.runbook,
             "reason": options.reason,
         }
-        self.hold = await self.remote.hold_lock(self.context.run, document)
+        self.hold = await self.remote.hold_lock(self.context.run, document, again=again)
+        self.ours = True
         self._say("held", self.context.run)
 
     async def retake(self) -> None:
@@ -40,7 +42,7 @@ class UnitLock:
             return
         self._say("lost", "")
         try:
-            await self.take()
+            await self.take(again=self.ours)
         except LockHeldError as error:
             self._say("taken by another run", error.message)
             raise

@@ -187,3 +187,20 @@ async def test_our_own_lock_of_a_lost_connection_is_waited_for(remote: Remote, c
     hold = await remote.hold_lock("01RUN", DOCUMENT)
     freed.cancel()
     await hold.release()
+
+
+async def test_who_comes_back_finds_that_somebody_else_had_it(remote: Remote, lock_file: Path) -> None:
+    """Also when they are gone again: what they found and left is not what we know."""
+    await (await remote.hold_lock("01RUN", DOCUMENT)).release()
+    await (await remote.hold_lock("01RUN", DOCUMENT, again=True)).release()
+    await (await remote.hold_lock("01OTHER", DOCUMENT)).release()
+    with pytest.raises(LockHeldError, match=r"locked meanwhile by kim from desk, since .*, run 01OTHER"):
+        await remote.hold_lock("01RUN", DOCUMENT, again=True)
+    assert "01OTHER" in lock_file.read_text()
+
+
+@pytest.mark.parametrize("left", ["", '{"run": "guard of 01RUN", "operator": "the guard"}\n'])
+async def test_a_guard_and_a_reboot_are_nobody_else(remote: Remote, lock_file: Path, left: str) -> None:
+    await (await remote.hold_lock("01RUN", DOCUMENT)).release()
+    lock_file.write_text(left)
+    await (await remote.hold_lock("01RUN", DOCUMENT, again=True)).release()

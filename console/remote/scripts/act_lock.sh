@@ -1,7 +1,8 @@
 # shellcheck shell=sh disable=SC2034,SC2154
-# act_lock.sh FOLDER LOCK_FILE DOCUMENT_BASE64 RUN
+# act_lock.sh FOLDER LOCK_FILE DOCUMENT_BASE64 RUN AGAIN
 # Takes the lock and holds it while lines arrive on stdin, the last no longer ago than six seconds.
-folder=$1 lock=$2 document=$3 run=$4
+# AGAIN is `again` for a run that held it before: then nobody but the guard may have had it since.
+folder=$1 lock=$2 document=$3 run=$4 again=$5
 if [ ! -d "$folder" ]; then
   root mkdir -p -m 0755 -- "$folder" || exit
 fi
@@ -27,6 +28,15 @@ fi
 # A run whose lock somebody broke has nothing more to do here; the next run's document ends that.
 case $(head -c 4096 -- "$lock") in
   *"\"broken\": \"$run\""*)
+    section holder
+    head -c 4096 -- "$lock"
+    exit 74
+    ;;
+esac
+case $again:$(head -c 4096 -- "$lock") in
+  again:*"\"run\": \"$run\""* | again:*'"run": "guard of '* | again: | :*) ;;
+  *)
+    section meanwhile
     section holder
     head -c 4096 -- "$lock"
     exit 74
