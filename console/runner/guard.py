@@ -18,6 +18,8 @@ from console.untrusted import one_line
 
 # Pushed back so often in the time it waits that two lost pushes do not let it fire.
 PUSHES = 3
+# What is said of a guard that may still fire.
+ARMED = ("armed", "still armed", "left armed")
 
 
 class Guard:
@@ -33,7 +35,7 @@ class Guard:
 
     @property
     def name(self) -> str:
-        return f"console-guard-{self.plan.target.service.unit.removesuffix('.service')}-{self.entry_run}"
+        return name_of(self.plan, self.entry_run)
 
     async def arm(self) -> None:
         """Raises RefusedError when the host cannot keep one: then nothing may be changed under its promise."""
@@ -94,15 +96,8 @@ class Guard:
         self.stop_pushing()
         if not self.armed:
             return
-        try:
-            output = await self.remote.act("act_guard_off.sh", self.name, lock=self.context.run)
-        except ConsoleError as error:
-            self._say("still armed", message=f"it could not be called off: {error.message}")
-            return
-        shown = properties(output.text("guard"))
-        if output.exit_status != 0 or shown.get("ActiveState") in ("active", "activating"):
-            said = one_line(output.text("refused") or output.complaint, 200)
-            self._say("still armed", message=f"it could not be called off: {said}")
+        if problem := await called_off(self.remote, self.name, self.context.run):
+            self._say("still armed", message=problem)
             return
         self.armed = False
         self._say("disarmed", message="")
@@ -123,6 +118,23 @@ class Guard:
         self.context.emit(
             GuardChanged(target=self.remote.target.name, state=state, run=self.entry_run, message=message)
         )
+
+
+def name_of(plan: Plan, entry_run: str) -> str:
+    """What the timer on the host is called."""
+    return f"console-guard-{plan.target.service.unit.removesuffix('.service')}-{entry_run}"
+
+
+async def called_off(remote: Remote, name: str, run: str) -> str:
+    """Call a guard off under that run's lock and see it gone; returns what is wrong with that. Never raises ours."""
+    try:
+        output = await remote.act("act_guard_off.sh", name, lock=run)
+    except ConsoleError as error:
+        return f"it could not be called off: {error.message}"
+    shown = properties(output.text("guard"))
+    if output.exit_status != 0 or shown.get("ActiveState") in ("active", "activating"):
+        return f"it could not be called off: {one_line(output.text('refused') or output.complaint, 200)}"
+    return ""
 
 
 def properties(text: str) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """Closing a run whose process is gone: look at the host, say what is so, keep the record, commit it once.
 
 It changes nothing of a service or its files: to go on there is `resume`, to undo there is `rollback`. Of a host it only
-writes the ledger, and only that a guard's way back is proven.
+writes the ledger, that a guard's way back is proven or the run's own change is; and of that the guard is called off.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from console.clock import SystemClock, stamp
 from console.errors import ConsoleError
 from console.remote.session import Reader, connect_reader
 from console.results.repository import Repository
-from console.runner import advice, front_door, guard_fired
+from console.runner import advice, front_door, guard, guard_fired
 from console.runner.keep import keep
-from console.runner.ledger import settle
+from console.runner.ledger import LedgerEnd, settle
 from console.runs.directory import RunDirectory
 from console.runs.log import EventLog, read_events
 from console.runs.state import RunState, fold
@@ -28,6 +28,7 @@ from console.schema.events import (
     ChangeMade,
     ChangeUndone,
     Event,
+    GuardChanged,
     RunFinished,
     TargetFinished,
 )
@@ -135,23 +136,37 @@ async def _settle(
         if watched and (note := await guard_fired.told(root, plan, reader, target.changes, log.append)):
             notes.append(note)
             if target.undo_finished is not None and target.undo_finished.proven:
-                await _close_entry(reader, state, root)
+                await _close_entry(reader, state, root, "rolled-back")
             return
         for change in target.changes.values() if target.undoing else unsettled:
             await _settle_change(log, reader, plan.target.name, change, notes, undoing=target.undoing)
+        if target.guard is not None and target.guard.state in guard.ARMED and target.proven and not target.undoing:
+            # Killed between the proof and the end: nobody is to find a switch that has nothing left to put back.
+            word = "rolled-back" if state.started and state.started.purpose == "rollback" else "verified"
+            problem = await _close_entry(reader, state, root, word, guard_of=plan)
+            off = GuardChanged(
+                target=plan.target.name, state="still armed" if problem else "disarmed", run=root, message=problem
+            )
+            log.append(off)
     except ConsoleError as error:
         notes.append(f"{plan.target.name}: {error.message}")
     finally:
         await reader.aclose()
 
 
-async def _close_entry(reader: Reader, state: RunState, root: str) -> None:
-    """Say in the ledger that what the guard put back is proven, so that nobody need settle it. Raises LockHeldError."""
+async def _close_entry(
+    reader: Reader, state: RunState, root: str, word: LedgerEnd, *, guard_of: Plan | None = None
+) -> str:
+    """Say in the ledger that what stands is proven, so that nobody need settle it; and call its guard off.
+
+    Returns what keeps the guard armed. Raises LockHeldError.
+    """
     remote = reader.writer()
     operator = state.started.operator if state.started else ""
     hold = await remote.hold_lock(state.run, {"operator": operator, "reason": "recover closes the ledger entry"})
     try:
-        await settle(remote, state.run, [root], "rolled-back")
+        await settle(remote, state.run, [root], word)
+        return await guard.called_off(remote, guard.name_of(guard_of, root), state.run) if guard_of else ""
     finally:
         await hold.release()
 

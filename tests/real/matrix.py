@@ -70,8 +70,10 @@ def cells_of(events: Sequence[dict[str, Any]], kinds: Sequence[str]) -> Iterator
             yield Cell(kind, event["seq"], name)
 
 
-def chosen(cells: Sequence[Cell], *, only: str, share: float, seed: int) -> list[Cell]:
-    """All cells of changes, and a seeded share of the rest."""
+def chosen(cells: Sequence[Cell], *, only: str, share: float, seed: int, numbers: Sequence[int] = ()) -> list[Cell]:
+    """All cells of changes, and a seeded share of the rest; or those after the events of these numbers."""
+    if numbers:
+        return [cell for cell in cells if cell.number in numbers]
     rest = [cell for cell in cells if not cell.of_a_change]
     some = random.Random(seed).sample(rest, round(share * len(rest))) if only != "change" else []
     return [cell for cell in cells if cell.of_a_change] + some
@@ -181,7 +183,9 @@ def run(arguments: argparse.Namespace) -> int:
         whole = Desk(Path(folder) / "whole", fleet.hosts[:1]).console(*WORDS)
         assert whole.code == 0, whole.err
         everything = list(cells_of(whole.events, arguments.kinds))
-        cells = chosen(everything, only=arguments.cells, share=arguments.share, seed=arguments.seed)
+        cells = chosen(
+            everything, only=arguments.cells, share=arguments.share, seed=arguments.seed, numbers=arguments.numbers
+        )
         free: SimpleQueue[Host] = SimpleQueue()
         for host in fleet.hosts:
             free.put(host)
@@ -231,6 +235,7 @@ def main() -> int:
     parser.add_argument("--cells", choices=["all", "change"], default="all")
     parser.add_argument("--share", type=float, default=1.0, help="of the cells that are not a change's own")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--numbers", type=int, nargs="+", default=[], help="only after these events")
     parser.add_argument("--jobs", type=int, default=4, help="hosts at work at once")
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS))
     parser.add_argument("--verbose", action="store_true", help="a line for every cell")

@@ -19,12 +19,14 @@ from console.schema.events import (
     ChangeUndoing,
     ChangeUndone,
     Event,
+    GuardChanged,
     RecordSaved,
     RunStarted,
     StepFinished,
     StepStarted,
     TargetStarted,
     UndoStarted,
+    Verified,
 )
 from console.schema.plan import PlanFile
 from console.secrets import Redactor
@@ -147,3 +149,34 @@ async def test_a_restart_on_the_way_back_is_told_from_the_one_before(
         host = host_with(unit=state(invocation_id=invocation))
         added, _, _ = await closed(tmp_path / folder, host, monkeypatch, STARTED, *made, undoing)
         assert [type(event) for event in added if isinstance(event, ChangeMade | ChangeUndone)] == [kind]
+
+
+PROVEN = (
+    STARTED,
+    GuardChanged(target=NAME, state="armed", run=RUN),
+    *(kind(**say(change)) for change in (FILE, RESTART) for kind in (ChangeIntended, ChangeMade)),
+    StepStarted(target=NAME, step="verify", uses="service.verify", index=2, of=3),
+    Verified(target=NAME),
+)
+
+
+async def test_killed_between_the_proof_and_its_end_the_guard_is_called_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host = host_with(AFTER)
+    added, _, outcomes = await closed(tmp_path, host, monkeypatch, *PROVEN)
+    assert outcomes == {NAME: "verified-incomplete"}
+    assert [event.state for event in added if isinstance(event, GuardChanged)] == ["disarmed"]
+    assert [script for script in host.scripts() if script.startswith("act_")] == [
+        "act_ledger_settle.sh",
+        "act_guard_off.sh",
+    ]
+    assert [hold.released for hold in host.holds] == [1]
+
+
+async def test_killed_before_the_proof_the_guard_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    host = host_with(AFTER)
+    added, _, outcomes = await closed(tmp_path, host, monkeypatch, *PROVEN[:-1])
+    assert outcomes == {NAME: "applied-unverified"}
+    assert not [event for event in added if isinstance(event, GuardChanged)]
+    assert not host.holds
