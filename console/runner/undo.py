@@ -17,6 +17,7 @@ from console.errors import (
     StepFailedError,
     SudoError,
 )
+from console.facts.collect import collect
 from console.remote.ledger import read_ledger
 from console.runner import describe, front_door
 from console.runner.carry import carry, reach
@@ -100,6 +101,7 @@ async def by_guard(run: TargetRun, error: ConsoleError) -> bool:
     try:
         await reach(run)
         left = await _left_by_guard(run, entry)
+        await _of_this_boot(run)
         await _prove_old(run)
         left += await _put_in(run)
         proven = not left
@@ -125,6 +127,14 @@ async def _put_back_by_guard(run: TargetRun, root: str) -> dict[str, Any] | None
         if not at_work or run.context.clock.monotonic() >= deadline:
             return None
         await run.context.clock.sleep(0.5)
+
+
+async def _of_this_boot(run: TargetRun) -> None:
+    """A reboot after the guard's way back is nobody's change: what it starts now is the old state, and is proven."""
+    assert run.lock is not None
+    before = run.seen_facts()
+    now = await collect(run.lock.remote, run.engine, ask_engine=False)
+    run.facts = before.model_copy(update={"host": before.host.model_copy(update={"boot_id": now.host.boot_id})})
 
 
 async def _left_by_guard(run: TargetRun, entry: dict[str, Any]) -> list[str]:

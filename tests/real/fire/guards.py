@@ -29,6 +29,7 @@ def prove(said: Said, folder: Path) -> None:
             "healthy": healthy,
             "rollback": rolled_back_meanwhile,
             "proven": proven,
+            "rebooted": fired_and_rebooted,
         }.items():
             set_fault(host, "")
             install_engine(host, load_s=10.0)
@@ -82,3 +83,17 @@ def proven(said: Said, host: Host, desk: Desk) -> None:
     done = desk.console("run", desk.runbook(GUARDED.format(guard=GUARD)))
     left = timers(host)
     said.line(done.code == 0 and left == [], f"after the proof (exit {done.code}) no timer is left: {left}")
+
+
+def fired_and_rebooted(said: Said, host: Host, desk: Desk) -> None:
+    """The host is out of reach, its guard fires, and it reboots before it is back; the run was there all the time."""
+    set_simulator(host, load_s=60.0)
+    set_fault(host, "crash-loop", above_context=32768)
+    going = restarted(desk, guard="8s", allowed="90s")
+    host.run("systemctl", "stop", "ssh.service")
+    host.kill_sessions()
+    fired = remains.wait_until(lambda: serving(host) == 32768, 90.0, every_s=0.1)
+    host.reboot()
+    done = going.end(timeout_s=240.0)
+    met = fired and (done.code, done.outcome) == (4, "rolled-back") and not timers(host) and not desk.open_runs()
+    said.line(met, f"fired in an outage, then a reboot: exit {done.code}, {done.outcome}, what serves: {serving(host)}")
