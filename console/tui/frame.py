@@ -116,7 +116,12 @@ class FrameScreen(ActingScreen[None]):
         before = self._put.get(where)
         if before is None or before.plain != content.plain:
             self._put[where] = content
-            self.query_one(where, Static).update(content)
+            self.query_one(where, Static).update(content, layout=before is None or not self._as_tall(before, content))
+
+    def _as_tall(self, before: Content, content: Content) -> bool:
+        """Whether it takes the same lines: then nothing around it has to move."""
+        old, new = before.plain.split("\n"), content.plain.split("\n")
+        return len(old) == len(new) and all(cells(line) <= self.room for line in (*old, *new))
 
     @property
     def room(self) -> int:

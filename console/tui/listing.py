@@ -123,7 +123,7 @@ class ListingScreen(FrameScreen):
         self.show_keys()
 
     def on_data_table_row_highlighted(self, _event: DataTable.RowHighlighted) -> None:
-        self.show_about()
+        self.call_after_refresh(self.show_about)  # the cursor first: it is what the key asked for
 
     async def on_data_table_row_selected(self, _event: DataTable.RowSelected) -> None:
         await self.action_do("open")

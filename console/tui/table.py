@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from rich.segment import Segment
+from rich.style import Style
 from rich.text import Text
 from textual.binding import Binding, BindingType
 from textual.widgets import DataTable
@@ -72,6 +74,7 @@ class KeyedTable(DataTable[Text]):
     def __init__(self, id: str) -> None:  # noqa: A002 - the name of textual
         super().__init__(id=id, cursor_type="row", cell_padding=0)
         self._shown: list[tuple[str, int]] = []
+        self._drawn: dict[tuple[object, ...], tuple[Text, list[list[Segment]]]] = {}
 
     def on_mount(self) -> None:
         plain_bar(self)
@@ -89,6 +92,7 @@ class KeyedTable(DataTable[Text]):
         before = self.chosen
         if wanted != self._shown:
             self.clear(columns=True)
+            self._drawn.clear()
             for name, width in wanted:
                 self.add_column(Text(name), key=name or "glyph", width=width + 1)
             self._shown = wanted
@@ -107,6 +111,35 @@ class KeyedTable(DataTable[Text]):
         if before in keys:
             self.move_cursor(row=keys.index(before), scroll=False)
             self.scroll_to(y=offset, animate=False)
+
+    def notify_style_update(self) -> None:
+        self._drawn.clear()
+        super().notify_style_update()
+
+    def _render_cell(
+        self,
+        row_index: int,
+        column_index: int,
+        base_style: Style,
+        width: int,
+        cursor: bool = False,
+        hover: bool = False,
+    ) -> list[list[Segment]]:
+        """As textual's, which forgets every cell when one changes: here a cell is drawn again when it says another."""
+        if row_index < 0 or column_index < 0:
+            return super()._render_cell(row_index, column_index, base_style, width, cursor, hover)
+        row_key, column_key = self._row_locations.get_key(row_index), self._column_locations.get_key(column_index)
+        if row_key is None or column_key is None:
+            return super()._render_cell(row_index, column_index, base_style, width, cursor, hover)
+        cell = self._data[row_key][column_key]
+        place = (row_index, column_index, base_style, width, cursor, hover, self._show_hover_cursor,
+                 self._pseudo_class_state)  # fmt: skip
+        before = self._drawn.get(place)
+        if before is not None and before[0] is cell:
+            return before[1]
+        lines = super()._render_cell(row_index, column_index, base_style, width, cursor, hover)
+        self._drawn[place] = (cell, lines)
+        return lines
 
     def _in_order(self, rows: Sequence[tuple[str, Sequence[Text]]]) -> bool:
         return all(row.key.value == key for row, (key, _) in zip(self.ordered_rows, rows, strict=True))

@@ -1,4 +1,4 @@
-"""The main job by keys only, in tmux, on a real host: `python -m tests.real.tui_walk` (root). Prints each part.
+"""The main job by keys only, in tmux, on a real host: `python -m tests.real.tui_walk [PART…]` (root). Prints each part.
 
 Plan, typed confirmation, restart, proof, a live sweep with its chart, found in History; stopped in the wait with each
 choice; the window killed in the wait and opened again.
@@ -39,7 +39,7 @@ class Walk:
 
     def in_the_wait(self) -> None:
         self.terminal.start_the_main_job(self.host.name, self.target)
-        self.terminal.until("> running  [ 9/12]")
+        self.terminal.until("> running  [11/16]")
 
     def choose(self, key: str) -> None:
         self.terminal.press("x")
@@ -81,7 +81,7 @@ class Walk:
         self.open()
         self.in_the_wait()
         self.choose("w")
-        self.terminal.until("> running  [ 9/12]")
+        self.terminal.until("> running  [11/16]")
         self.choose("l")
         self.terminal.until("APPLIED-UNVERIFIED EXIT 3")
         self.terminal.until("next:")
@@ -124,9 +124,10 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="walk-") as name, Fleet(1) as fleet:
         host = fleet.hosts[0]
         host.wait_up()
-        for number, part in enumerate(PARTS):
+        wanted = [part for part in PARTS if not sys.argv[1:] or part[-1] in sys.argv[1:]]
+        for number, part in enumerate(wanted):
             install_engine(host, load_s=20.0)
-            set_simulator(host, **(SLOW if number else {"load_s": 20.0}))
+            set_simulator(host, **({"load_s": 20.0} if "verified" in part else SLOW))
             walk = Walk(host, Path(name) / str(number))
             began = time.monotonic()
             try:
