@@ -39,7 +39,7 @@ lab: $(READY)
 # On a simulated host the process is killed after every event there is; `make test` does so after each kind of event.
 matrix: $(READY)
 	$(IN)/python -m tests.real.matrix $(MATRIX)
-	CONSOLE_EVERY_KILL=1 $(IN)/python -m pytest tests/runner/test_killed.py
+	CONSOLE_EVERY_KILL=1 $(IN)/python -m pytest tests/runner/test_killed.py tests/real/test_killed_on_hosts.py
 
 # What CI has no time for: every way in, sudo as fleets have it, files as they lie, and Debian's systemd 247 and 257.
 hosts: $(READY)
