@@ -305,7 +305,9 @@ class Remote(Reader):
         """
         lock_file = self.host_lock_file if whole_host else self.lock_file
         mark = new_mark()
-        body = {**document, "run": run, "since": document.get("since") or stamp(self.clock.now()), "pid": os.getpid()}
+        masked = self.redactor.tree(dict(document))  # the file stays, and everybody on the host may read it
+        assert isinstance(masked, dict)
+        body = {**masked, "run": run, "since": document.get("since") or stamp(self.clock.now()), "pid": os.getpid()}
         encoded = base64.b64encode((json.dumps(body) + "\n").encode()).decode()
         args = (self.target.host.runtime_folder, lock_file, encoded, run, "again" if again else "")
         script = self._render("act_lock.sh", args, mark, keep_stdin=True)

@@ -18,7 +18,7 @@ from console.schema.plan import OnAbort, Plan
 from console.steps.base import Step, StepIO, StepResult
 
 # Every engine's way to write a window; what one of them does not take is told by the report.
-_WINDOW = re.compile(r"-?\d[\d_]*(\.\d+)?[kKmMgGtT]?|auto")
+_WINDOW = re.compile(r"-?\d[\d_]{0,14}(\.\d{1,9})?[kKmMgGtT]?|auto")
 
 
 class CapacityCheck(Step):

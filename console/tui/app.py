@@ -58,6 +58,7 @@ class ConsoleApp(App[None]):
         self.verified: Mapping[str, str] = {}
         self.crash: Exception | None = None
         self.lost = False
+        self._learning = False
         self.animation_level = "none"
         if "NO_COLOR" not in os.environ:
             self.theme = THEMES[session.preferences.theme]
@@ -114,13 +115,19 @@ class ConsoleApp(App[None]):
         await self.ways.begin()
 
     def _read_runs(self) -> None:
-        work(self, self._learn_runs, "runs")
+        # One that takes longer than the interval is let end: cut short each time, it would never have an answer.
+        if not self._learning:
+            work(self, self._learn_runs, "runs")
 
     async def _learn_runs(self) -> None:
         from console.tui.proofs import proven
 
-        await asyncio.to_thread(self.session.runs)
-        found = await asyncio.to_thread(proven, self.session, self.verified)
+        self._learning = True
+        try:
+            await asyncio.to_thread(self.session.runs)
+            found = await asyncio.to_thread(proven, self.session, self.verified)
+        finally:
+            self._learning = False
         if found != self.verified:  # the rows are made anew for another one
             self.verified = found
 

@@ -72,6 +72,15 @@ async def test_a_held_lock_names_its_holder_to_anybody(remote: Remote, lock_file
     assert not is_held(lock_file)
 
 
+async def test_a_secret_in_the_reason_does_not_lie_on_the_host(remote: Remote, lock_file: Path) -> None:
+    """The file stays when the lock is given back, and everybody there may read it."""
+    secret = "sk-" + "0123456789abcdef" * 2
+    hold = await remote.hold_lock("01RUN", {**DOCUMENT, "reason": f"with {secret}"})
+    assert secret not in lock_file.read_text()
+    assert json.loads(lock_file.read_text())["reason"].startswith("with ")
+    await hold.release()
+
+
 async def test_the_second_holder_is_told_who_has_it(remote: Remote, connect: Connect) -> None:
     hold = await remote.hold_lock("01RUN", DOCUMENT)
     other = await connect()

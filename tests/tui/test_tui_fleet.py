@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from console.tui.fleet import FleetScreen
 from console.tui.run import RunScreen
 from console.tui.runbooks import RunbooksScreen
 from console.tui.runs import RunsScreen
-from console.tui.session import Seen
+from console.tui.session import Seen, Session
 from console.views.levels import PLACES
 from tests.tui import made_up
 from tests.tui.conftest import Opens, Starts, choose_extend_context, settle, watch
@@ -217,3 +218,30 @@ async def test_marked_targets_are_planned_together_and_typed_as_a_number(open_ap
         await pilot.press(*"2 hosts", "enter")
         await pilot.pause()
     assert [plan.target.name for plan in starts.wishes[0].plans] == ["node7/chat", "node8/chat"]
+
+
+async def test_a_list_of_runs_slower_than_its_interval_is_let_end(
+    open_app: Opens, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began, ended, go = 0, 0, threading.Event()
+
+    def slow(_session: Session) -> tuple[()]:
+        nonlocal began, ended
+        began += 1
+        go.wait(20)
+        ended += 1
+        return ()
+
+    app = open_app()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(app, pilot)
+        await app.workers.wait_for_complete()
+        monkeypatch.setattr(Session, "runs", slow)
+        app._read_runs()
+        while not began:
+            await pilot.pause(0.02)
+        app._read_runs()
+        app._read_runs()
+        go.set()
+        await app.workers.wait_for_complete()  # raises where one was cancelled
+    assert began == ended

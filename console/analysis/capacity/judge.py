@@ -43,7 +43,8 @@ def judge(
 
 def judge_setup(situation: Situation, after: Setup, engine: Engine, *, law: DecodeLaw | None = None) -> Judgement:
     limit, draft_limit = situation.limit(), situation.draft_limit()
-    window = after.window or (limit.tokens if limit else None)
+    # A window that cannot be read is not the longest one: then there is none to judge.
+    window = after.window or (limit.tokens if limit and after.window_text is None else None)
     prediction = predict(situation, after, window)
     notes = list(prediction.assumed)
     missing = [*situation.missing, *prediction.missing]
