@@ -25,7 +25,7 @@ from console.tui.session import Session
 from console.tui.steps import word_of
 from console.tui.workers import work
 from console.views.run import progress_text
-from console.views.series import conclusion_lines, series_chart, series_table
+from console.views.series import conclusion_lines, series_chart, series_table, step_times
 
 CHART_LINES = 14
 LOW = 30
@@ -72,7 +72,7 @@ class SeriesScreen(FrameScreen):
 
     @property
     def findings(self) -> list[FindingMade]:
-        return [finding for target in self.state.targets.values() for finding in target.findings]
+        return points_of(self.state)
 
     def situation(self) -> Situation:
         return replace(super().situation(), run=self.run_id, points=len(self.findings), baseline=bool(self.earlier))
@@ -133,4 +133,11 @@ def findings_of(session: Session, run_id: str) -> tuple[FindingMade, ...]:
         log = read_log(RunDirectory(session.base / run_id).events_path, without=("log.line", "step.progress"))
     except ConsoleError:
         return ()
-    return tuple(finding for target in fold(log.events).targets.values() for finding in target.findings)
+    return tuple(points_of(fold(log.events)))
+
+
+def points_of(state: RunState) -> list[FindingMade]:
+    """What was measured so far, cell by cell, then what was concluded from it."""
+    return [
+        one for name, target in state.targets.items() for one in (*step_times(name, target.cells), *target.findings)
+    ]

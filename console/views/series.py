@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from console.schema.cells import Cell
 from console.schema.events import ConclusionMade, FindingMade
 from console.views.cells import wrap
 from console.views.figures import number
@@ -47,6 +48,27 @@ def series_of(findings: Iterable[FindingMade], label: str, name: str) -> list[Se
     return [
         Series(f"{label} {text_class}".strip(), tuple(sorted(some, key=lambda point: point.x)))
         for text_class, some in points.items()
+    ]
+
+
+def step_times(target: str, cells: Iterable[Cell]) -> list[FindingMade]:
+    """Measured cells as points of step time, in ms: a sweep says cells one by one, and findings only at its end."""
+    return [
+        FindingMade(
+            target=target,
+            name="step_time",
+            value=round(cell.step_ms, 3),
+            unit="ms",
+            low=cell.step_low,
+            high=cell.step_high,
+            text_class=cell.text_class,
+            context_tokens=round(cell.at_tokens or cell.context_tokens or 0),
+            n=cell.pairs,
+            method=cell.method,
+            flags=cell.flags,
+        )
+        for cell in cells
+        if cell.step_ms is not None and (cell.at_tokens or cell.context_tokens) is not None
     ]
 
 

@@ -22,7 +22,8 @@ from textual.screen import Screen
 from console.errors import UnreachableError
 from console.results.queries.list import HistoryRow
 from console.runs.directory import RunDirectory
-from console.schema.events import FindingMade
+from console.schema.cells import Cell
+from console.schema.events import CellMeasured, FindingMade
 from console.schema.facts import Process
 from console.secrets import Redactor
 from console.tui.app import ConsoleApp
@@ -105,20 +106,25 @@ async def opened(
 def measured() -> list[Any]:
     """A sweep: four points and their line."""
     points = [(13, 26.9), (1663, 59.1), (3333, 94.0), (5553, 137.7)]
-    findings = [
-        FindingMade(
+    cells = [
+        CellMeasured(
             target=story.TARGET,
-            name="step_time",
-            value=rate,
-            unit="ms",
-            low=rate - 0.7,
-            high=rate + 0.7,
-            n=20,
-            text_class="analysis",
-            context_tokens=context,
-            method="sweep",
+            step="measure.sweep",
+            cell=Cell(
+                name=f"analysis at {context}",
+                step="sweep",
+                text_class="analysis",
+                asked_tokens=context,
+                context_tokens=context,
+                at_tokens=float(context),
+                step_ms=step_ms,
+                step_low=step_ms - 0.7,
+                step_high=step_ms + 0.7,
+                method="server",
+                pairs=20,
+            ),
         )
-        for context, rate in points
+        for context, step_ms in points
     ]
     fit = FindingMade(
         target=story.TARGET,
@@ -131,7 +137,7 @@ def measured() -> list[Any]:
     )
     begun = [event for event in story.verified() if event.type in ("run.started", "plan.made", "target.started")]
     ended = [event for event in story.verified() if event.type in ("target.finished", "run.finished")]
-    told = [(float(number), event) for number, event in enumerate([*begun, *findings, fit, *ended])]
+    told = [(float(number), event) for number, event in enumerate([*begun, *cells, fit, *ended])]
     return story.numbered(told, MEASURED)
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from console.schema.cells import Cell
 from console.schema.events import FindingMade
 from console.views.cells import cells
 from console.views.plain import to_ascii
 from console.views.plot import Point, Series, chart
-from console.views.series import change, series_chart, series_table
+from console.views.series import change, series_chart, series_table, step_times
 
 RISING = Series("now", tuple(Point(x, 26.3 + 0.02 * x, 25 + 0.02 * x, 27.5 + 0.02 * x) for x in (13, 1663, 5553)))
 
@@ -69,3 +70,21 @@ def test_the_fitted_line_goes_through_the_points_of_a_sweep() -> None:
     assert sum(line.count("*") for line in said[1:]) == 3
     assert sum(1 for line in said[1:-2] if any("\u2800" < one <= "\u28ff" for one in line)) >= 5
     assert "fit" not in "\n".join(series_chart(points, (), 80, 16))
+
+
+def test_measured_cells_are_points_and_refused_ones_are_none() -> None:
+    def cell(context: int, step_ms: float | None) -> Cell:
+        return Cell(
+            name=f"analysis at {context}",
+            step="sweep",
+            text_class="analysis",
+            state="refused" if step_ms is None else "measured",
+            context_tokens=context,
+            at_tokens=context + 66.5,
+            step_ms=step_ms,
+            pairs=2,
+        )
+
+    points = step_times("node7/chat", [cell(13, 26.6), cell(1663, 59.1), cell(3333, None)])
+    assert [(one.context_tokens, one.value) for one in points] == [(80, 26.6), (1730, 59.1)]
+    assert sum(line.count("*") for line in series_chart(points, (), 80, 16)[1:]) == 2
