@@ -16,6 +16,10 @@ class Alike:
     spellings: Mapping[str, Spelling]
     parsers: Mapping[ValueKind, Callable[[str], int | float | str]] = PARSERS
 
+    @property
+    def tells_window(self) -> bool:
+        return True
+
     def parse_value(self, setting: str, text: str) -> int | float | str:
         """See `Engine.parse_value`; switches are 1 and 0."""
         spelling = self.spellings.get(setting)

@@ -103,6 +103,11 @@ class Engine(Protocol):
         """Every long flag known, for unambiguous prefixes (argparse accepts `--context-len`)."""
         ...
 
+    @property
+    def tells_window(self) -> bool:
+        """Whether the running engine says which context it serves; without that no new one can be proven."""
+        ...
+
     def parse_value(self, setting: str, text: str) -> int | float | str:
         """The value a word means: `200k` → 200000 for `context_length`. Raises ValueError with the reason."""
         ...

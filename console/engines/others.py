@@ -32,6 +32,10 @@ class OtherEngine(Alike):
         spelled = {flag for each in self.spellings.values() for flag in each.flags if flag.startswith("--")}
         object.__setattr__(self, "flags", frozenset(spelled))
 
+    @property
+    def tells_window(self) -> bool:
+        return bool(self.window_key[0])
+
     def resolve_flag(self, word: str) -> str | None:
         name = word.partition("=")[0]
         return name if name in self.flags else None

@@ -109,6 +109,7 @@ def make_plan(
         if isinstance(moved, BalancerChange) and moved.way == "out":
             groups.enough(next(group for group in front if group.name == moved.group), target.name)
     draft.warnings.extend(_without_undo(draft, runbook))
+    policy.provable(draft.settings, [step.uses for _, _, step in steps], engine, target)
     for change in draft.settings:
         if change.setting == "context_length":
             draft.warnings.extend(groups.mixed(front, change.after or "", engine))
@@ -287,7 +288,7 @@ def _add_edit(draft: Draft, edit: Edit, step_id: str, context: Context) -> str:
 
 def _flag(engine: Engine, setting: str) -> str:
     spelling = engine.spellings.get(setting)
-    return spelling.flags[0] if spelling else setting
+    return spelling.flags[0] if spelling and spelling.flags else setting
 
 
 def _close_edits(draft: Draft, facts: Facts, redactor: Redactor) -> None:

@@ -20,7 +20,7 @@ from console.planning import blast_radius, estimates, ownership
 from console.schema.change import CommandChange
 from console.schema.facts import ABLE, Facts
 from console.schema.hosts import Target
-from console.schema.plan import Plan
+from console.schema.plan import Plan, SettingChange
 from console.schema.runbook import Runbook
 from console.secrets import MASK
 from console.steps.registry import STEP_KINDS
@@ -148,6 +148,17 @@ def one_node(argv: Sequence[str], engine: Engine, target: Target) -> None:
             f"{part}: this unit is one part of an engine on several machines, which start and stop together",
             where=target.name,
             hint="not done by this program yet: change all parts by hand, in one go",
+        )
+
+
+def provable(settings: Sequence[SettingChange], uses: Sequence[str], engine: Engine, target: Target) -> None:
+    """Refuse a new window that the proof cannot see: it would be made, doubted and put back."""
+    raised = any(each.setting == "context_length" for each in settings)
+    if raised and "service.verify" in uses and not engine.tells_window:
+        raise RefusedError(
+            f"{engine.name} does not say which context it serves, so a new one could not be proven",
+            where=target.name,
+            hint="edit it by hand and look at what it answers; or a runbook with unit.set and without service.verify",
         )
 
 

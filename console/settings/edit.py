@@ -101,7 +101,7 @@ def as_text(value: str | int | float | bool) -> str:
 def _not_found(unit: EffectiveUnit, what: Sought, place: Absent) -> SettingNotFoundError:
     near = f"; it has {', '.join(place.nearest)}" if place.nearest else ""
     comments = "".join(f"; {note}" for note in place.notes if "comment" in note and "stands in" in note)
-    spelled = what.name if not what.flags or what.name == what.flags[0] else f"{what.name} ({what.flags[0]})"
+    spelled = what.name if not what.flags or what.name == what.flags[0] else f"{what.name} ({what.shown})"
     there = f"ExecStart of {unit.name}" if place.form == "word" else place.path
     taken = f", where ${place.variable} would be taken from the environment" if place.variable and what.flags else ""
     return SettingNotFoundError(
@@ -115,7 +115,7 @@ def _replaced(unit: EffectiveUnit, engine: Engine, what: Sought, place: Found, a
     where = f"{place.path}:{place.line}"
     before = place.value
     if before is None or (not place.joined and before.startswith("--")):
-        raise RefusedError(f"{what.flags[0]} has no value", where=where)
+        raise RefusedError(f"{what.shown} has no value", where=where)
     argv = place.reading(unit)
     if before and what.same(engine, before, after):
         return Edit(
@@ -147,7 +147,7 @@ def _replaced(unit: EffectiveUnit, engine: Engine, what: Sought, place: Found, a
                 form=place.form,
             )
     raise RefusedError(
-        f"the value of {what.flags[0] if what.flags else what.name} cannot be replaced without touching more than it",
+        f"the value of {what.shown} cannot be replaced without touching more than it",
         where=where,
     )
 
@@ -162,7 +162,7 @@ def _switch(
     if isinstance(place, Found):
         if after == "false":
             raise RefusedError(
-                f"{what.flags[0]} is on; taking a flag away is not an edit of a value",
+                f"{what.shown} is on; taking a flag away is not an edit of a value",
                 where=f"{place.path}:{place.line}",
                 hint="remove it by hand",
             )

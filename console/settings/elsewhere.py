@@ -74,7 +74,7 @@ def refuse_lost(unit: EffectiveUnit, engine: Engine, what: Sought) -> None:
                 if stopped is not None and line.number >= stopped.first_line:
                     reason = f"it cannot read line {stopped.first_line}"
                 raise SettingElsewhereError(
-                    f"{what.flags[0]} stands there, but systemd drops the line: {reason}",
+                    f"{what.shown} stands there, but systemd drops the line: {reason}",
                     where=f"{source.path}:{line.number}",
                     hint="repair the file by hand: no blank after a backslash, no empty line inside a command",
                 )
@@ -122,7 +122,7 @@ def refuse_doubtful(unit: EffectiveUnit, line: CommandLine, engine: Engine, what
     """Raises where a word that nobody can read for sure stands where options stand: it may hold the setting."""
     for token, doubt in _doubtful(line, engine, line.first):
         raise SettingElsewhereError(
-            f"{what.flags[0] if what.flags else what.name} may come out of {doubt.reason}",
+            f"{what.shown} may come out of {doubt.reason}",
             where=doubt.where or unit.where(token.path, token.start),
         )
 
@@ -132,7 +132,7 @@ def refuse_override(
 ) -> tuple[str, ...]:
     """Notes where a word after the flag could give it again and so win, and nobody can see whether it does."""
     return tuple(
-        f"{doubt.reason}, stands after {what.flags[0]} and could override it"
+        f"{doubt.reason}, stands after {what.shown} and could override it"
         for _, doubt in _doubtful(line, engine, last.value_index)
     )
 

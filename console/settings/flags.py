@@ -20,6 +20,11 @@ class Sought:
     environment: tuple[str, ...] = ()
     setting: str | None = None
 
+    @property
+    def shown(self) -> str:
+        """As a person is told of it: an engine that takes it from the environment alone has no flag."""
+        return self.flags[0] if self.flags else self.name
+
     def same(self, engine: Engine, one: str, other: str) -> bool:
         """Whether two texts mean the same value: `200k` and `200000` for a context length."""
         return one == other or self.meaning(engine, one) == self.meaning(engine, other)
@@ -104,4 +109,4 @@ def _is_it(name: str, engine: Engine, what: Sought) -> bool:
     if name in what.flags:
         return True
     full = engine.resolve_flag(name)
-    return full is not None and (full in what.flags or engine.resolve_flag(what.flags[0]) == full)
+    return full is not None and (full in what.flags or full in map(engine.resolve_flag, what.flags[:1]))

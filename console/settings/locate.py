@@ -107,7 +107,7 @@ def _found(
         return _absent(unit, command, line, engine, what, variable=doubt.default_of)
     if doubt is not None and last.value is not None:
         raise SettingElsewhereError(
-            f"the value of {what.flags[0]} is {doubt.reason}", where=doubt.where or where, hint=doubt.hint
+            f"the value of {what.shown} is {doubt.reason}", where=doubt.where or where, hint=doubt.hint
         )
     notes = elsewhere.refuse_override(unit, line, last, engine, what)
     if len(found) > 1:
@@ -115,10 +115,10 @@ def _found(
     written = value.written
     if last.value == "" and written is None:
         raise SettingElsewhereError(
-            f"the value of {what.flags[0]} is a variable that is set in no file we can see", where=where
+            f"the value of {what.shown} is a variable that is set in no file we can see", where=where
         )
     if last.value is not None and written is None:
-        raise SettingElsewhereError(f"the value of {what.flags[0]} is put together in several places", where=where)
+        raise SettingElsewhereError(f"the value of {what.shown} is put together in several places", where=where)
     spans = [written] if written is not None else []
     if written is not None and token.path == written.path and token.start <= written.start < token.end:
         begin = token.value[last.skip - 1 : last.skip].written if last.skip else None
@@ -151,7 +151,7 @@ def _form(unit: EffectiveUnit, line: CommandLine, path: str, at: int = -1) -> Fo
 def _overridden(unit: EffectiveUnit, line: CommandLine, each: Occurrence, what: Sought, count: int) -> str:
     token = line.tokens[each.index]
     return (
-        f"{what.flags[0]} stands {count} times; the last one counts, the one in "
+        f"{what.shown} stands {count} times; the last one counts, the one in "
         f"{unit.where(token.path, token.start)} ({each.value or 'no value'}) does not"
     )
 
@@ -248,7 +248,7 @@ def _absent(
         for name in (*what.environment, *((variable,) if variable else ()))
         for place in commented_out(unit, (name,))
     )
-    notes += tuple(f"{what.flags[0]} stands in a comment: {place}" for place in elsewhere.commented(unit, engine, what))
+    notes += tuple(f"{what.shown} stands in a comment: {place}" for place in elsewhere.commented(unit, engine, what))
     first = line.tokens[line.first] if line.first < len(line.tokens) else None
     return Absent(
         form=_form(unit, line, line.path),

@@ -52,7 +52,7 @@ def in_option_file(
         token = line.tokens[index]
         if line.in_container or at not in unit.files:
             raise SettingElsewhereError(
-                f"{what.flags[0]} is not in ExecStart, and {name} {file} may hold it",
+                f"{what.shown} is not in ExecStart, and {name} {file} may hold it",
                 where=file or unit.where(token.path, token.start),
             )
         return _in_file(unit, at, name, engine, what)
@@ -132,7 +132,7 @@ def in_compose(unit: EffectiveUnit, command: Command, line: CommandLine, engine:
     found = occurrences(texts, engine, what)
     if not found:
         raise SettingElsewhereError(
-            f"{what.flags[0]} is not in the command of {service.service}",
+            f"{what.shown} is not in the command of {service.service}",
             where=f"{path}:{service.line}",
             hint="add it by hand to its command",
         )
@@ -302,11 +302,9 @@ def _literal(
     where = f"{path}:{unit.line(path, spans[0][0]) if spans else 1}"
     if _VARIABLE.search(value) or b"\0" in value:
         shown = value.replace(b"\0", b"\\").decode("utf-8", "replace")
-        raise SettingElsewhereError(
-            f"the value of {what.flags[0]} is {shown}, which is filled in elsewhere", where=where
-        )
+        raise SettingElsewhereError(f"the value of {what.shown} is {shown}, which is filled in elsewhere", where=where)
     if not places:
-        raise SettingElsewhereError(f"{what.flags[0]} has no value there", where=where)
+        raise SettingElsewhereError(f"{what.shown} has no value there", where=where)
     return Found(
         form,
         path,

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+from console.engines.registry import engine_named
 from console.errors import (
     InvalidFileError,
+    RefusedError,
     SettingElsewhereError,
     SettingNotFoundError,
     UnexpectedValueError,
@@ -418,3 +420,19 @@ def test_a_command_that_a_rollback_would_leave_is_named() -> None:
     assert said.startswith("extend_context.toml:") or ".toml:" in said
     assert left(HEAD + COMMAND.replace("{{ secret }}", "x") + 'undo = "true"\n') == []
     assert left(HEAD.replace('"rollback"', '"stop"') + COMMAND.replace("{{ secret }}", "x")) == []
+
+
+def test_a_window_that_the_engine_will_not_tell_is_refused_where_it_is_to_be_proven() -> None:
+    """`verify` could not see it: the change would be made, doubted and put back, with two restarts."""
+    seen = facts('[Service]\nEnvironment="OLLAMA_CONTEXT_LENGTH=32768"\nExecStart=/usr/bin/ollama serve\n')
+
+    def planned(text: str) -> Plan:
+        runbook = book(text)
+        ollama = engine_named("ollama")
+        return make_plan(runbook, target(), seen, ollama, lint.variables(runbook, {}), redactor=Redactor(), now=NOW)
+
+    with pytest.raises(RefusedError, match="ollama does not say which context it serves") as caught:
+        planned(BOOK)
+    assert "without service.verify" in caught.value.hint
+    unproven = planned(BOOK.partition('[[step]]\nuses = "service.verify"')[0])
+    assert [setting.sentence for setting in unproven.settings] == ["context_length 32768 -> 200000"]

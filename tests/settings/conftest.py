@@ -19,6 +19,7 @@ class TableEngine:
     name: str
     spellings: Mapping[str, Spelling]
     more_flags: tuple[str, ...] = ()
+    tells_window: bool = True
     flags: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:

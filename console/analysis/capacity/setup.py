@@ -10,6 +10,7 @@ from typing import Any
 from console.analysis.capacity.cache import WINDOW_SHARE, Parallel
 from console.analysis.capacity.limits import OVERRIDES, release
 from console.engines.base import Engine
+from console.errors import RefusedError
 from console.settings.flags import sought, value_in
 
 # SGLang's `--mamba-full-memory-ratio` where none is given.
@@ -204,6 +205,8 @@ def with_settings(words: Sequence[str], engine: Engine, settings: Mapping[str, s
     said = list(words)
     for name, value in settings.items():
         what = sought(engine, flag=name) if name.startswith("-") else sought(engine, setting=name)
+        if not what.flags:
+            raise RefusedError(f"{engine.name} has no flag for {what.name}, so no command line can be judged with it")
         said += [what.flags[0]] if what.kind == "flag" else [what.flags[0], value]
     return said
 

@@ -316,3 +316,8 @@ def test_a_report_without_a_window_has_the_ladder() -> None:
     assert (told.model_limit_tokens, told.pool_tokens, told.calibrated) == (262_144, 101_134, True)
     assert told.judgement is None
     assert len(told.rungs) == 6
+
+
+def test_a_setting_without_a_flag_cannot_be_put_on_a_command_line() -> None:
+    with pytest.raises(RefusedError, match="ollama has no flag for context_length"):
+        with_settings(("ollama", "serve"), engine_named("ollama"), {"context_length": "32768"})
