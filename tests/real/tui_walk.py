@@ -16,9 +16,10 @@ from tests.hosts.engine_unit import install_engine, serving, set_simulator
 from tests.hosts.fleet import Fleet
 from tests.hosts.host import Host
 from tests.real.desk import Desk
-from tests.tui.tmux import READING_S, Tmux
+from tests.tui.tmux import READING_S, Tmux, wait_for
 
-SLOW = {"load_s": 600.0}  # of the simulator, twenty times as fast: half a minute
+CHOICE = "Press l, b or w"
+SLOW = {"load_s": 900.0}  # of the simulator, twenty times as fast: 45 s
 
 
 class Walk:
@@ -43,8 +44,10 @@ class Walk:
 
     def choose(self, key: str) -> None:
         self.terminal.press("x")
-        self.terminal.until("Press l, b or w")
+        self.terminal.until(CHOICE)
+        time.sleep(READING_S)  # what is typed before a person could have read it is no answer
         self.terminal.press(key)
+        wait_for(lambda: CHOICE not in self.terminal.screen())
 
     def verified(self) -> None:
         self.open()
