@@ -28,6 +28,10 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _RUN = re.compile(r"^Run-Id: (\S+)", re.MULTILINE)
 _TARGET = re.compile(r"^Target: (\S+)", re.MULTILINE)
 _FINISHED = re.compile(r"^Finished: (\S+)", re.MULTILINE)
+_SPAN = re.compile(r"\d{1,6}[. ](second|minute|hour|day|week|month|year)s?([. ]ago)?")
+_WORDS = re.compile(
+    r"now|today|yesterday|noon|midnight|last[. ](week|month|year|(mon|tues|wednes|thurs|fri|satur|sun)day)"
+)
 _TRAILER = re.compile(r"([A-Za-z][A-Za-z-]*): (.*)")
 
 
@@ -132,14 +136,23 @@ class History:
                 raise StateError(error.message, **self._damaged) from error
 
     def moment(self, text: str, option: str = "--since") -> float:
-        """The time that git understands by `30.days`, `2026-03-01` or `yesterday`; seconds since the epoch."""
-        if re.fullmatch(r"\d+[smhdw]", text):  # 12h as everywhere else here; git would read a time of day
+        """`30.days` or `12h` ago, `2026-03-01` or a time of that day, `yesterday`; seconds since the epoch.
+
+        Without a zone a time is UTC. git itself makes some time of any text (2026-13-45 is one of November to it), so
+        only what has one meaning gets to it. Raises UsageError.
+        """
+        wrong = UsageError(f"{option} {text!r} is not a time", hint="such as 30.days, 12h, 2026-03-01 or yesterday")
+        if re.match(r"\d{4}-", text):
+            try:
+                found = datetime.fromisoformat(text)
+                return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+            except (ValueError, OverflowError):
+                raise wrong from None
+        if re.fullmatch(r"\d{1,6}[smhdw]", text):  # 12h as everywhere else here; git would read a time of day
             words = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
             text = f"{text[:-1]}.{words[text[-1]]}.ago"
-        if not re.search(r"\d|yesterday|now|today|noon|midnight|last|never", text):
-            raise UsageError(f"{option} {text!r} is not a time", hint="such as 30.days, 12h, 2026-03-01 or yesterday")
-        if re.fullmatch(r"\d{4}-\d{2}-\d{2}", text):
-            text += "T00:00:00Z"  # git would put the time of day in, and the zone of this machine
+        if not _SPAN.fullmatch(text) and not _WORDS.fullmatch(text):
+            raise wrong
         said = self.git.run("rev-parse", f"--since={text}")
         seconds = said.out.strip().removeprefix("--max-age=")
         if not said.ok or not seconds.lstrip("-").isdigit():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import time
 from collections.abc import Callable
 
 import pytest
@@ -186,9 +187,26 @@ class TestList:
     def test_filters(self, history: History, only: Filter, runs: str) -> None:
         assert "".join(row.run[-1] for row in find(history, only)) == runs
 
-    def test_what_is_no_time(self, history: History) -> None:
+    @pytest.mark.parametrize(
+        "text",
+        ["soon", "2026-13-45", "2026-02-30", "2026-03-01T25:00", "99999999999999.days", "1234567", "last", "-1.days"],
+    )
+    def test_what_is_no_time(self, history: History, text: str) -> None:
+        """git would make one of every text with a digit in it."""
         with pytest.raises(UsageError, match="is not a time"):
-            list(find(history, Filter(since="soon")))
+            list(find(history, Filter(since=text)))
+
+    @pytest.mark.parametrize("text", ["12h", "30.days", "3 weeks ago", "yesterday", "last.friday"])
+    def test_spans_reach_back_from_now(self, history: History, text: str) -> None:
+        now = time.time()
+        assert now - 32 * 86400 < history.moment(text) < now
+
+    def test_a_time_without_a_zone_is_utc(self, history: History, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("TZ", "America/New_York")
+        midnight = history.moment("2026-03-01")
+        assert midnight == 1772323200.0
+        assert history.moment("2026-03-01 06:00") == midnight + 6 * 3600
+        assert history.moment("2026-03-01T06:00+02:00") == midnight + 4 * 3600
 
 
 def test_trend(history: History) -> None:
