@@ -66,7 +66,11 @@ def document_of(history: History, row: Row, name: str = "record.json") -> str:
         answer = history.git.run("cat-file", "blob", f"{row.sha}:{row.target}/{year}/{row.run}/{name}")
         if answer.ok:
             return answer.out
-    raise StateError(f"the commit of run {row.run} has no {name}", where=f"{history.path} {row.sha[:12]}")
+    raise StateError(
+        f"the commit of run {row.run} has no {name} that git can read",
+        where=f"{history.path} {row.sha[:12]}",
+        hint=f"git -C {history.path} fsck says whether it is damaged; a clone elsewhere may have it whole",
+    )
 
 
 def raw_record(history: History, row: Row) -> dict[str, Any]:
