@@ -1,7 +1,7 @@
 # make demo    the main job on a simulated host; make demo-tui: the terminal UI on one
 # make hosts   ways in, sudo, files as they lie, and older and newer systemds, on real hosts (root, some minutes)
 # make matrix  every interruption at every moment of the main job, on real hosts and a simulated one (root, an hour)
-# make fire    what else must hold under fire, with its figures: stops, cut links, guards, fleets, a bastion (root, half an hour)
+# make fire    what else must hold under fire, with figures: stops, cut links, guards, fleets (root, half an hour)
 # make test    everything that is checked; REAL_HOSTS=required, REAL_ENGINE=required: what is missing fails, not skips
 # make engine  a real engine on the CPU, which some tests measure when it is there
 PYTHON ?= python3

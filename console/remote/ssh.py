@@ -82,33 +82,43 @@ class Connections:
         found: list[HostKey] = []
         lost: Exception | None = None
         for algorithms in SCANNED_TYPES:
-            for _ in range(SCAN_TRIES):
-                try:
-                    async with self._gate(config, jump):
-                        key = await asyncssh.get_server_host_key(
-                            config.alias,
-                            config.port,
-                            tunnel=jump.connection if jump else None,
-                            proxy_command=command or (),
-                            server_host_key_algs=algorithms,
-                            config=list(config.config_paths),
-                        )
-                except asyncssh.KeyExchangeFailed:
-                    break  # it has no key of this type
-                except (asyncssh.ConnectionLost, ConnectionResetError) as error:
-                    # Also what is seen of a host without such a key, when its reset overtakes what it said of it.
-                    lost = error
-                    continue
-                except CONNECT_EXCEPTIONS as error:
-                    raise connect_error(error, where=target.host_name) from error
-                if key is not None:
-                    found.append(host_key(key, config))
-                break
+            try:
+                key = await self._shown_key(config, jump, command, algorithms)
+            except asyncssh.KeyExchangeFailed:
+                continue  # it has no key of this type
+            except (asyncssh.ConnectionLost, ConnectionResetError) as error:
+                # Also what is seen of a host without such a key, when its reset overtakes what it said of it.
+                lost = error
+                continue
+            except CONNECT_EXCEPTIONS as error:
+                raise connect_error(error, where=target.host_name) from error
+            if key is not None:
+                found.append(host_key(key, config))
         if lost is not None and not found:
             raise connect_error(lost, where=target.host_name) from lost
         if not found:
             raise UnreachableError("the host shows no key of a type we know", where=target.host_name)
         return found
+
+    async def _shown_key(
+        self, config: HostConfig, jump: Opened | None, command: list[str] | None, algorithms: Sequence[str]
+    ) -> asyncssh.SSHKey | None:
+        """The key of one type. Raises what asyncssh does; a connection that is lost is tried again first."""
+        for left in reversed(range(SCAN_TRIES)):
+            try:
+                async with self._gate(config, jump):
+                    return await asyncssh.get_server_host_key(
+                        config.alias,
+                        config.port,
+                        tunnel=jump.connection if jump else None,
+                        proxy_command=command or (),
+                        server_host_key_algs=algorithms,
+                        config=list(config.config_paths),
+                    )
+            except (asyncssh.ConnectionLost, ConnectionResetError):
+                if not left:
+                    raise
+        return None
 
     def standing(self, target: Target, keys: Sequence[HostKey]) -> tuple[Path, dict[str, Standing]]:
         """Which of the shown keys (by fingerprint) are pinned, unknown, or other than the pinned one of their type.

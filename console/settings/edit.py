@@ -101,7 +101,7 @@ def as_text(value: str | int | float | bool) -> str:
 def _not_found(unit: EffectiveUnit, what: Sought, place: Absent) -> SettingNotFoundError:
     near = f"; it has {', '.join(place.nearest)}" if place.nearest else ""
     comments = "".join(f"; {note}" for note in place.notes if "comment" in note and "stands in" in note)
-    spelled = what.name if not what.flags or what.name == what.flags[0] else f"{what.name} ({what.shown})"
+    spelled = what.name if what.name == what.shown else f"{what.name} ({what.shown})"
     there = f"ExecStart of {unit.name}" if place.form == "word" else place.path
     taken = f", where ${place.variable} would be taken from the environment" if place.variable and what.flags else ""
     return SettingNotFoundError(

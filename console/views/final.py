@@ -123,7 +123,7 @@ def _keepings(state: RunState) -> list[str]:
             where = state.started.results_path if state.started else ""
             said.append(f"commit: {target.committed.sha}" + (f" in {where}" if where else ""))
         elif target.record is not None and target.committed is None:
-            said.append(f"record: {target.record.path} (kept, and not committed, as --no-commit says)")
+            said.append(f"record: {target.record.path} (kept, not committed)")
         elif target.record is not None:
             said.append(f"record: {target.record.path} (saved, not committed: console recover commits it)")
     return said
