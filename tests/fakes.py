@@ -413,8 +413,11 @@ class FakeRemote(Remote):
 
     def _replaced(self, path: str, before: str, after: str, content: str) -> Output:
         data = base64.b64decode(content)
-        if sha256(self.files[path]) != before:
+        if (sha256(self.files[path]) if path in self.files else "absent") != before:
             return Output(77, stderr=b"it is not as planned")
+        if after == "absent":
+            del self.files[path]
+            return ok()
         assert sha256(data) == after
         self.files[path] = data
         return ok()

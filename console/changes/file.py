@@ -1,4 +1,7 @@
-"""Replace bytes of a file on the host, atomically, and only when it is as the plan read it."""
+"""Replace bytes of a file on the host, atomically, and only when it is as the plan read it.
+
+A file that is not there is made, and taken away again, by the same rules: its digest is ABSENT.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ NO_ROOM = 78
 
 async def look(change: FileChange, reader: Reader) -> Seen:
     """Whether the file is as before, as after, or somebody else's."""
-    return seen((await read_file(reader, change.real_path)).sha256, change)
+    return seen((await read_file(reader, change.real_path)).digest, change)
 
 
 def seen(digest: str, change: FileChange) -> Seen:
@@ -48,10 +51,10 @@ def inverted(change: FileChange) -> FileChange:
 
 async def _replace(change: FileChange, remote: Remote, run: str) -> Made:
     now = await read_file(remote, change.real_path)
-    before = {"sha256": now.sha256}
-    state = seen(now.sha256, change)
+    before = {"sha256": now.digest}
+    state = seen(now.digest, change)
     if state == "after":
-        return Made(before, {"sha256": now.sha256}, already=True, message=f"{change.path} is so already")
+        return Made(before, {"sha256": now.digest}, already=True, message=f"{change.path} is so already")
     if state == "foreign":
         raise ForeignEditError(
             f"{change.path} was edited by somebody else meanwhile: nothing was written",
@@ -59,7 +62,7 @@ async def _replace(change: FileChange, remote: Remote, run: str) -> Made:
             hint="look at the file, then plan again",
         )
     content = apply(now.content, change.splices)
-    if hashlib.sha256(content).hexdigest() != change.sha256_after:
+    if content if change.removes else hashlib.sha256(content).hexdigest() != change.sha256_after:
         raise StalePlanError(f"{change.path} would not become what the plan says", where=remote.target.name)
     output = await remote.act(
         "act_replace.sh",
@@ -68,6 +71,7 @@ async def _replace(change: FileChange, remote: Remote, run: str) -> Made:
         change.sha256_after,
         base64.b64encode(content).decode(),
         run,
+        "folder" if change.folder else "",
         lock=run,
     )
     if output.exit_status == DIGEST_DIFFERS:

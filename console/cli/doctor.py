@@ -10,7 +10,7 @@ from console.cli import ask_sudo, connecting
 from console.cli.inventory import inventory
 from console.cli.output import Output
 from console.engines.registry import engine_named
-from console.facts.collect import editable
+from console.facts.collect import editable, makeable
 from console.planning.bind import bind
 from console.planning.preview import Looking
 from console.remote.ssh import Connections
@@ -36,7 +36,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     (target,) = bind(inventory(arguments), [arguments.target] if arguments.target else [], (), None)
     facts = asyncio.run(_look(target, output, connecting.connections(arguments, output)))
     if arguments.sudoers:
-        output.data(sudoers(target, editable(facts), facts.host.login_user))
+        output.data(sudoers(target, editable(facts), facts.host.login_user, new=makeable(facts)))
         return 0
     sick, fatal, odd = examined(facts, target)
     if arguments.json:

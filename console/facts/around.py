@@ -13,6 +13,7 @@ from console.remote.systemd import time_span_s
 from console.schema.facts import Facts
 from console.schema.surroundings import GpuContainer, GpuHealth, GpuUser, Place, Relations, SharedFile, Surroundings
 from console.settings.command_line import command_line
+from console.settings.drop_in import NAMES, own_folder
 from console.settings.locate import only_command
 from console.settings.resolve import unit_of
 from console.untrusted import decode, one_line
@@ -34,6 +35,8 @@ async def look_around(reader: Reader, facts: Facts, *, patience_s: float = 0.0) 
         timeout_s=AROUND_TIMEOUT_S,
         patience_s=patience_s,
     )
+    # Where a file may be made, the file system counts as well.
+    paths.append(f"{facts.drop_in_folder or own_folder(facts.unit.id)}/{NAMES[0]}")
     return parse_around(output.sections, facts.unit.id, facts.unit.control_group, paths, image)
 
 

@@ -33,6 +33,8 @@ from console.remote.systemd import parse_unit
 from console.schema.facts import Facts, LogFile, Process, UnitFile, UnitState
 from console.schema.serving import Serving
 from console.secrets import Redactor, is_secret_name
+from console.settings.drop_in import NAMES, not_ours, own_folder
+from console.settings.resolve import unit_of
 from console.untrusted import decode, one_line
 
 # Options of engines whose value is a folder or file that must be there.
@@ -87,6 +89,7 @@ async def collect(reader: Reader, engine: Engine, *, patience_s: float = 0.0, as
         host=host,
         unit=unit,
         files=files,
+        drop_in_folder=decode(sections.get("drop_in_folder", b"")).strip("\n"),
         process=process,
         serving=serving,
         serving_reason=reason,
@@ -113,7 +116,7 @@ async def collect(reader: Reader, engine: Engine, *, patience_s: float = 0.0, as
 
 async def _missing(reader: Reader, facts: Facts, patience_s: float) -> tuple[str, ...]:
     """What a limited sudo would refuse in the middle of a run."""
-    wanted = [encoded(words) for words in commands(reader.target, editable(facts), PROBED)]
+    wanted = [encoded(words) for words in commands(reader.target, editable(facts), PROBED, new=makeable(facts))]
     output = await reader.look("look_sudo.sh", *wanted, timeout_s=FACTS_TIMEOUT_S, patience_s=patience_s)
     refused = output.text("refused_commands").split()
     return tuple(decoded(each) for each in refused if each in wanted)
@@ -122,6 +125,13 @@ async def _missing(reader: Reader, facts: Facts, patience_s: float) -> tuple[str
 def editable(facts: Facts) -> list[str]:
     """The files a run may replace: those that decide the unit, where they really lie."""
     return list(dict.fromkeys(file.real_path for file in facts.files if not file.missing and not file.error))
+
+
+def makeable(facts: Facts) -> list[str]:
+    """The drop-in that a run may make where the unit's own files are a package's, or many units'."""
+    if not not_ours(unit_of(facts)):
+        return []
+    return [f"{facts.drop_in_folder or own_folder(facts.unit.id)}/{name}" for name in NAMES]
 
 
 async def _look(reader: Reader, *, ask_engine: bool, patience_s: float) -> Output:

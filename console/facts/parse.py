@@ -11,6 +11,7 @@ from typing import Any, get_args
 from console.remote.ledger import parse_entries
 from console.remote.lock import read_document
 from console.remote.systemd import time_span_s
+from console.schema.change import ABSENT
 from console.schema.facts import (
     Gpu,
     GuardState,
@@ -216,11 +217,11 @@ def parse_guard(section: bytes, uptime_s: float, ledger: bytes, files: Sequence[
     due_s = time_span_s(found.get("NextElapseUSecMonotonic", ""))
     run = found["name"].rpartition("-")[2]
     written = _written(parse_entries(ledger).get(run))
-    there = {file.real_path: file.sha256 for file in files}
+    there = {file.real_path: file.digest for file in files}
     return GuardState(
         run=run,
         active=found.get("ActiveState") == "active",
-        idle=bool(written) and not any(there.get(path) == digest for path, digest in written.items()),
+        idle=bool(written) and not any(there.get(path, ABSENT) == digest for path, digest in written.items()),
         fires_in_s=None if due_s is None else round(max(0.0, due_s - uptime_s), 1),
     )
 

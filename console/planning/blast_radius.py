@@ -6,9 +6,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from console.schema.change import ABSENT
 from console.schema.facts import Facts
 from console.schema.plan import FileEdit
 from console.schema.surroundings import Surroundings
+from console.settings.drop_in import decides_others
 
 # A file system that other hosts mount, too, by its type in mountinfo(5).
 _NETWORK = re.compile(r"(?:nfs\d?|cifs|smb3?|ceph|lustre|gpfs|beegfs|9p|fuse\.(?:glusterfs|ceph|juicefs|s3fs|sshfs))\Z")
@@ -100,18 +102,5 @@ def undo(edits: Sequence[FileEdit], state_folder: str, load: str) -> list[str]:
     """What putting it back takes."""
     if not edits:
         return ["nothing to put back"]
-    return [f"file at once, service after {load}; backup and undo.sh in {state_folder} on the host"]
-
-
-def decides_others(path: str) -> str:
-    """Which other units a file decides, by its name alone; empty when it is this unit's own."""
-    folder, _, name = path.rpartition("/")
-    folder_name = folder.rpartition("/")[2]
-    if folder_name == "service.d":
-        return "every service"
-    if folder_name.endswith("-.service.d"):
-        return f"every unit named {folder_name.removesuffix('.service.d')}*"
-    stem = folder_name.removesuffix(".d") if folder_name.endswith(".d") else name
-    if "@." in stem:
-        return f"every instance of {stem}"
-    return ""
+    made = [f"{edit.path} is taken away again" for edit in edits if edit.sha256_before == ABSENT]
+    return [*made, f"file at once, service after {load}; backup and undo.sh in {state_folder} on the host"]

@@ -24,11 +24,11 @@ AMBIENT = frozenset(
 )  # fmt: skip
 
 
-def text_diff(path: str, before: bytes, after: bytes, redactor: Redactor) -> str:
-    """A unified diff of one file with secrets masked on both sides, controls made visible."""
-    old = clean(redactor.text(decode(before))).splitlines()
-    new = clean(redactor.text(decode(after))).splitlines()
-    lines = difflib.unified_diff(old, new, f"a{path}", f"b{path}", lineterm="")
+def text_diff(path: str, before: bytes | None, after: bytes | None, redactor: Redactor) -> str:
+    """A unified diff of one file with secrets masked on both sides, controls made visible. None: there is no file."""
+    old, new = (clean(redactor.text(decode(text or b""))).splitlines() for text in (before, after))
+    was, becomes = ("/dev/null" if text is None else f"{side}{path}" for side, text in (("a", before), ("b", after)))
+    lines = difflib.unified_diff(old, new, was, becomes, lineterm="")
     return "\n".join(lines)
 
 

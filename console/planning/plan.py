@@ -13,8 +13,16 @@ from console.engines.base import Engine
 from console.errors import ConsoleError
 from console.planning import answers, differences, estimates, groups, lint, policy, references
 from console.schema.capacity import DecodeLaw
-from console.schema.change import BalancerChange, Change, CommandChange, FileChange, ReloadChange, RestartChange
-from console.schema.facts import Facts
+from console.schema.change import (
+    ABSENT,
+    BalancerChange,
+    Change,
+    CommandChange,
+    FileChange,
+    ReloadChange,
+    RestartChange,
+)
+from console.schema.facts import Facts, UnitFile
 from console.schema.group import GroupSeen
 from console.schema.hosts import Target
 from console.schema.plan import FileEdit, Plan, PlannedStep, SettingChange
@@ -63,6 +71,7 @@ class OpenEdit:
     steps: list[str]
     settings: list[str]
     needs_reload: bool = True
+    makes: bool = False
 
 
 def make_plan(
@@ -269,21 +278,31 @@ def _add_edit(draft: Draft, edit: Edit, step_id: str, context: Context) -> str:
     if edit.already:
         draft.unchanged.append(setting)
         return ""
-    real_path = next(file.real_path for file in context.facts.files if file.path == edit.path)
-    refuse_real_path(edit.path, real_path)
+    refuse_real_path(edit.path, _file(context.facts, edit.path).real_path)
     draft.settings.append(setting)
-    current = draft.unit.content(edit.path)
+    current = b"" if edit.makes else draft.unit.content(edit.path)
     opened = draft.open_edits.get(edit.path)
     if opened is None:
-        opened = OpenEdit(draft.next_id(), current, (), [], [], edit.needs_reload)
+        opened = OpenEdit(draft.next_id(), current, (), [], [], edit.needs_reload, edit.makes)
         draft.open_edits[edit.path] = opened
     opened.splices = compose(opened.before, opened.splices, edit.splices)
     opened.steps.append(step_id)
     opened.settings.append(setting.sentence)
-    draft.unit = draft.unit.with_content(edit.path, apply(current, edit.splices))
+    after = apply(current, edit.splices)
+    change_unit = draft.unit.with_drop_in if edit.makes else draft.unit.with_content
+    draft.unit = change_unit(edit.path, after)
     draft.reload_due = draft.reload_due or edit.needs_reload
     draft.restart_due = True
     return opened.change_id
+
+
+def _file(facts: Facts, path: str) -> UnitFile:
+    """The file as it was seen; one that is to be made lies in the unit's own folder, wherever that leads."""
+    found = next((file for file in facts.files if file.path == path), None)
+    if found is not None:
+        return found
+    folder, _, name = path.rpartition("/")
+    return UnitFile(path=path, real_path=f"{facts.drop_in_folder or folder}/{name}", kind="dropin", missing=True)
 
 
 def _flag(engine: Engine, setting: str) -> str:
@@ -293,23 +312,23 @@ def _flag(engine: Engine, setting: str) -> str:
 
 def _close_edits(draft: Draft, facts: Facts, redactor: Redactor) -> None:
     """Turn the open edits into changes: from here on something else comes after them."""
-    files = {file.path: file for file in facts.files}
     # What systemd reads at each start anyway is written last: until then a crash leaves the old unit whole.
     for path, opened in sorted(draft.open_edits.items(), key=lambda item: not item[1].needs_reload):
-        file = files[path]
+        file = _file(facts, path)
         after = apply(opened.before, opened.splices)
         change = FileChange(
             id=opened.change_id,
             step=opened.steps[-1],
             path=path,
             real_path=file.real_path,
-            sha256_before=hashlib.sha256(opened.before).hexdigest(),
+            sha256_before=ABSENT if opened.makes else hashlib.sha256(opened.before).hexdigest(),
             sha256_after=hashlib.sha256(after).hexdigest(),
             splices=opened.splices,
             mode=file.mode,
             uid=file.uid,
             gid=file.gid,
             needs_reload=opened.needs_reload,
+            folder=opened.makes and not facts.drop_in_folder,
             summary="; ".join(opened.settings),
         )
         draft.changes.append(change)
@@ -320,7 +339,7 @@ def _close_edits(draft: Draft, facts: Facts, redactor: Redactor) -> None:
                 splices=opened.splices,
                 sha256_before=change.sha256_before,
                 sha256_after=change.sha256_after,
-                diff=differences.text_diff(path, opened.before, after, redactor),
+                diff=differences.text_diff(path, None if opened.makes else opened.before, after, redactor),
                 steps=tuple(opened.steps),
                 change=change.id,
             )

@@ -23,6 +23,7 @@ from console.schema.hosts import Target
 from console.schema.plan import Plan, SettingChange
 from console.schema.runbook import Runbook
 from console.secrets import MASK
+from console.settings.drop_in import decides_others
 from console.steps.registry import STEP_KINDS
 from console.untrusted import one_line
 
@@ -196,7 +197,7 @@ def of_this_unit(plan: Plan, facts: Facts, also_affects: int | None = None) -> N
     kinds = [
         f"{edit.path}{linked} decides {shared}"
         for edit in plan.edits
-        if (shared := blast_radius.decides_others(edit.path) or blast_radius.decides_others(edit.real_path))
+        if (shared := decides_others(edit.path) or decides_others(edit.real_path))
         for linked in [f" (a link to {edit.real_path})" if edit.real_path != edit.path else ""]
     ]
     if not (others or kinds) or also_affects == len(others):

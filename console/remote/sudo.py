@@ -24,10 +24,13 @@ class SudoWord:
         return self.password if host_name in self.hosts else ""
 
 
-def commands(target: Target, files: Sequence[str], run: str = RUN) -> Iterator[tuple[str, ...]]:
+def commands(
+    target: Target, files: Sequence[str], run: str = RUN, *, new: Sequence[str] = ()
+) -> Iterator[tuple[str, ...]]:
     """Every command that a run on this target sends through sudo, as words; `files` are those it may edit.
 
-    With `run` a wildcard these are the patterns of sudoers(5), else commands to ask for with `sudo -l`.
+    `new`: files that it may make. With `run` a wildcard these are the patterns of sudoers(5), else commands to ask for
+    with `sudo -l`.
     """
     host, unit = target.host, target.service.unit
     pattern = run == RUN
@@ -51,8 +54,10 @@ def commands(target: Target, files: Sequence[str], run: str = RUN) -> Iterator[t
     yield ("sync", "--", f"{entry}{'*' if pattern else ''}")
     yield ("rm", "-rf", "--", f"{entry}{'*' if pattern else '/candidate'}")
     yield ("systemd-analyze", "verify", "--man=no", *(("*",) if pattern else (f"{entry}/candidate/{unit}",)))
-    for path in files:
+    for path in dict.fromkeys((*files, *new)):
         yield from _edit(path, entry, run)
+    for path in new:
+        yield from _made(path, run)
     yield from _guard(target, entry, run)
     yield ("systemctl", "daemon-reload")
     yield ("systemctl", "reset-failed", "--", unit)
@@ -85,6 +90,20 @@ def _edit(path: str, entry: str, run: str) -> Iterator[tuple[str, ...]]:
     yield ("sync", "--", folder)
 
 
+def _made(path: str, run: str) -> Iterator[tuple[str, ...]]:
+    """A drop-in that is made, and taken away with its folder."""
+    folder, name = PurePosixPath(path).parent, PurePosixPath(path).name
+    temporary = f"{folder}/.{name}.console-{run}"
+    yield ("mkdir", "-m", "0755", "--", str(folder))
+    yield ("sync", "--", str(folder.parent))
+    yield ("chmod", "0644", "--", temporary)
+    yield ("ln", "-T", "--", temporary, path)
+    yield ("sync", "--", path, str(folder))
+    yield ("sha256sum", "--", path)
+    yield ("rm", "-f", "--", path)
+    yield ("rmdir", "--", str(folder))
+
+
 def _guard(target: Target, entry: str, run: str) -> Iterator[tuple[str, ...]]:
     """The timer that puts a change back by itself, armed and called off."""
     units = "/etc/systemd/system"
@@ -103,9 +122,10 @@ def _guard(target: Target, entry: str, run: str) -> Iterator[tuple[str, ...]]:
     yield ("rm", "-f", "--", timer, service)
 
 
-def sudoers(target: Target, files: Sequence[str], user: str) -> str:
+def sudoers(target: Target, files: Sequence[str], user: str, *, new: Sequence[str] = ()) -> str:
     """The lines for sudoers(5) that let `user` carry out runs on this target, without a password."""
-    found = [" ".join([f"/usr/bin/{words[0]}", *map(_escaped, words[1:])]) for words in commands(target, files)]
+    allowed = commands(target, files, new=new)
+    found = [" ".join([f"/usr/bin/{words[0]}", *map(_escaped, words[1:])]) for words in allowed]
     alias = f"CONSOLE_{''.join(c if c.isalnum() else '_' for c in target.service.unit.upper())}"
     listed = ", \\\n    ".join(dict.fromkeys(found))
     # A wildcard of sudoers spans words: this keeps a console to what it needs, and is no wall against a person.

@@ -128,7 +128,7 @@ def without_ours(facts: Facts, plan: Plan, seen: dict[str, Seen]) -> EffectiveUn
     """The unit as it would be on disk without what the plan wrote."""
     unit = unit_of(facts)
     for change in plan.changes:
-        if isinstance(change, FileChange) and seen.get(change.id) == "after":
+        if isinstance(change, FileChange) and seen.get(change.id) == "after" and not change.removes:
             unit = unit.with_content(change.path, apply(unit.content(change.path), inverse(change.splices)))
     return unit
 

@@ -27,8 +27,8 @@ async def check(plan: Plan, facts: Facts, remote: Remote, folder: str, run: str)
         return
     before = {file.path: file.content for file in facts.files if file.kind in ("fragment", "dropin")}
     after = dict(before)
-    for change in (change for change in changes if change.path in after):
-        after[change.path] = apply(after[change.path], change.splices)
+    for change in (change for change in changes if change.makes or change.path in after):
+        after[change.path] = apply(after.get(change.path, b""), change.splices)
     complaints = await _complaints(plan, facts, after, remote, folder, run)
     if not complaints:
         return

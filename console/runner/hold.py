@@ -22,7 +22,7 @@ from console.runner.carry import reach
 from console.runner.guard import Guard
 from console.runner.ledger import Ledger
 from console.runner.lock import UnitLock
-from console.schema.change import CommandChange, FileChange, RestartChange
+from console.schema.change import ABSENT, CommandChange, FileChange, RestartChange
 from console.schema.facts import Facts
 from console.schema.plan import Activation
 from console.secrets import Redactor
@@ -102,13 +102,14 @@ async def unchanged(run: TargetRun, remote: Remote) -> None:
 
 def differing(before: Facts, now: Facts, ours: Mapping[str, frozenset[str]] | None = None) -> list[str]:
     """Files that decide the unit and are not as they were; those of `ours` may have any of its digests."""
-    then = {file.real_path: "" if file.missing else file.sha256 for file in before.files}
-    there = {file.real_path: "" if file.missing else file.sha256 for file in now.files}
+    then = {file.real_path: file.digest for file in before.files}
+    there = {file.real_path: file.digest for file in now.files}
     known = ours or {}
     return sorted(
         path
         for path in then.keys() | there.keys()
-        if then.get(path) != there.get(path) and there.get(path) not in known.get(path, frozenset())
+        if then.get(path, ABSENT) != there.get(path, ABSENT)
+        and there.get(path, ABSENT) not in known.get(path, frozenset())
     )
 
 
@@ -175,8 +176,12 @@ def not_as_left(run: TargetRun, now: Facts) -> ConsoleError | None:
     newest = {change.real_path: change for change in run.sent if isinstance(change, FileChange)}
     ours = {path: frozenset({change.sha256_before, change.sha256_after}) for path, change in newest.items()}
     # Of what was under way both are ours; what was made stays made. The old bytes again are somebody's put-back.
-    stands = {file.real_path: file.sha256 for file in now.files}
-    back = {path for path, change in newest.items() if change in run.made and stands.get(path) == change.sha256_before}
+    stands = {file.real_path: file.digest for file in now.files}
+    back = {
+        path
+        for path, change in newest.items()
+        if change in run.made and stands.get(path, ABSENT) == change.sha256_before
+    }
     differ = sorted({*differing(before, now, ours), *back})
     if not differ:
         return None

@@ -75,11 +75,11 @@ class Ledger:
     async def write(self) -> None:
         """Raises RefusedError when the entry cannot be written; then nothing may be changed."""
         files = [change for change in self.plan.changes if isinstance(change, FileChange)]
+        kept = [(change, _kept(change, number)) for number, change in enumerate(files, start=1)]
         table = "".join(
-            f"{change.real_path}\t{change.sha256_before}\t{change.sha256_after}\tbackup-{number}\n"
-            for number, change in enumerate(files, start=1)
+            f"{change.real_path}\t{change.sha256_before}\t{change.sha256_after}\t{name}\n" for change, name in kept
         )
-        backups = [part for number, change in enumerate(files, 1) for part in (change.real_path, f"backup-{number}")]
+        backups = [part for change, name in kept if not change.makes for part in (change.real_path, name)]
         output = await self.remote.act(
             "act_ledger.sh",
             self.plan.target.host.state_folder,
@@ -112,6 +112,13 @@ class Ledger:
             encode(json.dumps(self.document(state), indent=1)),
             lock=self.context.run,
         )
+
+
+def _kept(change: FileChange, number: int) -> str:
+    """The name of its backup in the ledger; of a file that the run makes, what there was not."""
+    if change.makes:
+        return "no-folder" if change.folder else "no-file"
+    return f"backup-{number}"
 
 
 async def settle(remote: Remote, run: str, earlier: Sequence[str], word: str) -> None:

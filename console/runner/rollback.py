@@ -163,9 +163,13 @@ def reversed_edit(edit: FileEdit) -> FileEdit:
 
 def reversed_diff(diff: str) -> str:
     """A unified diff read the other way."""
-    turned = []
+    turned: list[str] = []
     for line in diff.splitlines():
-        if line.startswith(("--- ", "+++ ")):
+        if line == "--- /dev/null":
+            continue
+        if not turned and line.startswith("+++ b/"):
+            turned += [line.replace("+++ b", "--- a"), "+++ /dev/null"]
+        elif line.startswith(("--- ", "+++ ")):
             turned.append(line)
         else:
             turned.append({"+": "-", "-": "+"}.get(line[:1], line[:1]) + line[1:])

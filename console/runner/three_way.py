@@ -22,18 +22,19 @@ async def three_way(change: FileChange, plan: Plan, entry_run: str, reader: Read
     backup = f"{folder}/backup-{files.index(change) + 1}"
     try:
         now = await read_file(reader, change.real_path)
-        before = await read_file(reader, backup)
+        before = None if change.makes else await read_file(reader, backup)
     except ConnectError as error:
         return f"the backup could not be read: {error.message}"
-    if before.sha256 != change.sha256_before:
+    if before is not None and before.sha256 != change.sha256_before:
         return f"{backup} is not the file as it was before the run"
-    ours = apply(before.content, change.splices)
-    if hashlib.sha256(ours).hexdigest() != change.sha256_after:
+    old = before.content if before is not None else None
+    ours = None if change.removes else apply(old or b"", change.splices)
+    if ours is not None and hashlib.sha256(ours).hexdigest() != change.sha256_after:
         return f"{backup} does not become what the run wrote"
     said = [
         f"what run {entry_run} changed:",
-        text_diff(change.path, before.content, ours, reader.redactor),
+        text_diff(change.path, old, ours, reader.redactor),
         "what somebody changed since:",
-        text_diff(change.path, ours, now.content, reader.redactor),
+        text_diff(change.path, ours, None if now.missing else now.content, reader.redactor),
     ]
     return clean("\n".join(text.rstrip("\n") for text in said))

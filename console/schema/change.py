@@ -16,9 +16,15 @@ from console.schema.splice import Splice
 
 Value = str | int | float | bool
 
+# In the place of a digest: there is no such file.
+ABSENT = "absent"
+
 
 class FileChange(Frozen):
-    """Replace bytes of one file. `path` is what systemd names, `real_path` what is written (a symlink's target)."""
+    """Replace bytes of one file. `path` is what systemd names, `real_path` what is written (a symlink's target).
+
+    A digest may be ABSENT: then the file is made, or taken away. `folder`: its folder comes and goes with it.
+    """
 
     kind: Literal["file"] = "file"
     id: str
@@ -33,6 +39,15 @@ class FileChange(Frozen):
     gid: int
     summary: str = ""
     needs_reload: bool = True
+    folder: bool = False
+
+    @property
+    def makes(self) -> bool:
+        return self.sha256_before == ABSENT
+
+    @property
+    def removes(self) -> bool:
+        return self.sha256_after == ABSENT
 
 
 class ReloadChange(Frozen):

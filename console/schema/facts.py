@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from console.schema.change import ABSENT
 from console.schema.names import Read
 from console.schema.serving import Serving
 from console.schema.surroundings import Surroundings
@@ -30,6 +31,11 @@ class UnitFile(Read):
     missing: bool = False
     error: str = ""  # why it could not be read
     content: bytes = Field(default=b"", exclude=True, repr=False)
+
+    @property
+    def digest(self) -> str:
+        """What it is known by; of one that cannot be read it is empty."""
+        return ABSENT if self.missing else self.sha256
 
 
 class UnitState(Read):
@@ -217,6 +223,7 @@ class Facts(Read):
     host: HostState
     unit: UnitState
     files: tuple[UnitFile, ...] = ()
+    drop_in_folder: str = ""  # of this unit alone, under /etc, where it really lies; empty: it is not there
     process: Process = Field(default_factory=Process)
     serving: Serving | None = None
     serving_reason: str = ""  # why the engine did not answer

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from console.engines.base import Engine
 from console.errors import RefusedError, SettingNotFoundError, UnexpectedValueError
-from console.schema.splice import Splice, apply
+from console.schema.splice import Splice, apply, compose
+from console.settings.drop_in import Cover, cover
 from console.settings.elsewhere import refuse_file
 from console.settings.flags import Sought, sought
 from console.settings.locate import locate
@@ -26,7 +27,7 @@ class Edit:
 
     `before` is None where the setting was absent. The argv lists hold the engine's own words, through shells and
     wrappers. `needs_reload`: systemd has to read its files again for it. `notes` are sentences for the person who reads
-    the plan.
+    the plan. `makes`: the file is not there yet, and its first bytes are the splices'.
     """
 
     path: str
@@ -40,6 +41,7 @@ class Edit:
     already: bool
     notes: tuple[str, ...] = ()
     form: Form = "word"
+    makes: bool = False
 
     @property
     def needs_reload(self) -> bool:
@@ -56,11 +58,13 @@ def plan_edit(
     expect: str | int | float | bool | None = None,
     when_absent: Literal["error", "add"] = "error",
     edit_source: bool = False,
+    own_file: bool = False,
 ) -> Edit:
     """The edit that gives a setting (or a flag, verbatim) the value `to`.
 
     A value that means the same already is left alone, whatever `expect` says. `edit_source`: where a unit is generated
-    from a quadlet, that file is edited. Raises RefusedError for a value that is not one plain word,
+    from a quadlet, that file is edited. `own_file`: where the file that decides is a package's or also decides other
+    units, a drop-in of this unit alone is made, or edited. Raises RefusedError for a value that is not one plain word,
     SettingNotFoundError, SettingElsewhereError, UnexpectedValueError.
     """
     try:
@@ -73,7 +77,39 @@ def plan_edit(
     after = as_text(to)
     check_value(what.name, after)
     check_sense(what.name, after, engine)
-    place = locate(unit, engine, what, edit_source=edit_source)
+    wanted = None if expect is None else as_text(expect)
+    covered = cover(unit, engine, what) if own_file else Cover(unit)
+    place = locate(covered.unit, engine, what, edit_source=edit_source)
+    return _in_own(covered, _edit(covered.unit, engine, what, place, after, wanted, when_absent, covered.path))
+
+
+def _in_own(covered: Cover, edit: Edit) -> Edit:
+    """The edit of the drop-in as it is on disk: all of it is new, or what repeats the line that decided."""
+    if not covered.path:
+        return edit
+    if edit.already:
+        return replace(edit, path=covered.decided_in, line=covered.line)
+    before = covered.before or b""
+    added = Splice(start=len(before), old=b"", new=covered.text[len(before) :])
+    verb = "a new file" if covered.before is None else "a drop-in of this unit alone"
+    return replace(
+        edit,
+        splices=compose(before, (added,), edit.splices),
+        makes=covered.before is None,
+        notes=(*edit.notes, f"{verb}, as {covered.decided_in} {covered.why}"),
+    )
+
+
+def _edit(
+    unit: EffectiveUnit,
+    engine: Engine,
+    what: Sought,
+    place: Found | Absent,
+    after: str,
+    wanted: str | None,
+    when_absent: Literal["error", "add"],
+    home: str,
+) -> Edit:
     if what.kind == "flag":
         return _switch(unit, what, place, after, when_absent)
     if what.setting is not None:
@@ -81,7 +117,6 @@ def plan_edit(
             engine.parse_value(what.setting, after)
         except ValueError as error:
             raise RefusedError(f"{what.name}: {engine.name} cannot read {after!r}: {error}") from error
-    wanted = None if expect is None else as_text(expect)
     if isinstance(place, Found):
         return _replaced(unit, engine, what, place, after, wanted)
     if when_absent == "error":
@@ -89,7 +124,7 @@ def plan_edit(
     if wanted is not None:
         raise UnexpectedValueError(f"{what.name} is absent, expected {wanted}", where=f"{place.path}:{place.line}")
     if place.variable:
-        return _variable_added(unit, what, place, after)
+        return _variable_added(unit, what, place, after, home)
     return _added(unit, what, place, [what.flags[0], after], after)
 
 
@@ -222,11 +257,11 @@ def _separator(unit: EffectiveUnit, place: Absent, anchor: Origin) -> bytes:
     return b" \\" + before[1] + (indent[0] if indent is not None else b"")
 
 
-def _variable_added(unit: EffectiveUnit, what: Sought, place: Absent, after: str) -> Edit:
-    """A line `Environment=NAME=value` beside the unit's others, written as the last of them is."""
+def _variable_added(unit: EffectiveUnit, what: Sought, place: Absent, after: str, home: str) -> Edit:
+    """A line `Environment=NAME=value` beside the unit's others, written as the last of them is; or in `home`."""
     name = place.variable
-    lines = unit.assignments("Service", "Environment")
-    source = unit.source(lines[-1].path) if lines else unit.sources[0]
+    lines = [each for each in unit.assignments("Service", "Environment") if not home or each.path == home]
+    source = unit.source(lines[-1].path) if lines else unit.source(home) if home else unit.sources[0]
     refuse_file(unit, source.path)
     text = source.text
     if lines:

@@ -23,6 +23,11 @@ _PACKAGED_TARGET = re.compile(r"/usr/(?!local/)|/lib(32|64)?/|/gnu/store/|/snap/
 _HOLDS_OPTIONS = re.compile(r"(?i)args?$|opts?$|options?$|flags?$|extra|params?$")
 
 
+def is_packaged(path: str, real_path: str = "") -> bool:
+    """Whether a package writes a unit's file, or the one that it is a link to."""
+    return bool(_PACKAGED.match(path) or (real_path and _PACKAGED_TARGET.match(real_path)))
+
+
 def refuse_file(unit: EffectiveUnit, path: str) -> None:
     """Raises for a file that something else writes: a generator, a package, a store."""
     fragment = unit.sources[0].path
@@ -40,7 +45,7 @@ def refuse_file(unit: EffectiveUnit, path: str) -> None:
             where=path,
             hint="change the option in configuration.nix and rebuild",
         )
-    if _PACKAGED.match(path):
+    if is_packaged(path) and path not in unit.covered:
         raise SettingElsewhereError(
             f"{path} belongs to a package, whose next update would undo an edit",
             where=path,

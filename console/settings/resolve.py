@@ -42,6 +42,7 @@ def unit_of(facts: Facts) -> EffectiveUnit:
         files=others,
         missing=frozenset(file.path for file in facts.files if file.missing),
         working_directory=facts.unit.working_directory.lstrip("!-"),
+        links={file.path: file.real_path for file in by_path.values() if file.real_path != file.path},
     )
     # systemd shows the environment files in its own order, specifiers put in.
     named = [each.name for each in environment_files(unit)]

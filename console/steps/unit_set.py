@@ -19,7 +19,8 @@ class UnitSet(Step):
     """Set a setting of the engine to a value.
 
     The edit goes to the file that decides it: unit, drop-in, environment file, wrapper or file of options
-    (`settings.locate`). A value already at `to` is fine, whatever `expect` says.
+    (`settings.locate`); where that is a package's or also decides other units, to a drop-in of
+    this unit alone. A value already at `to` is fine, whatever `expect` says.
     """
 
     uses: ClassVar[str] = "unit.set"
@@ -54,6 +55,7 @@ class UnitSet(Step):
             expect=None if self.expect is None else word(self.expect),
             when_absent=self.when_absent,
             edit_source=self.when_generated == "source",
+            own_file=True,
         )
 
 

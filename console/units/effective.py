@@ -74,6 +74,8 @@ class EffectiveUnit:
     `files` holds what else was read: path → content of environment files, wrappers and files of options; `missing`
     what was looked for and is not there. `source_path` is SourcePath, the file a generator made the unit from.
     `resolved` says what systemd made of a path with specifiers, `edited` which files have other bytes than on disk.
+    `links`: path → where it leads, of files that are links. `covered`: files that a drop-in may stand before, so that
+    a look for a setting does not end at them.
     """
 
     name: str
@@ -84,6 +86,23 @@ class EffectiveUnit:
     resolved: Mapping[str, str] = field(default_factory=dict)
     working_directory: str = ""
     edited: frozenset[str] = frozenset()
+    links: Mapping[str, str] = field(default_factory=dict)
+    covered: frozenset[str] = frozenset()
+
+    def with_drop_in(self, path: str, content: bytes) -> EffectiveUnit:
+        """The unit as it would be with one more drop-in, or with other bytes in one it has.
+
+        systemd reads them by file name, whatever folder each is in (systemd.unit(5)).
+        """
+        if any(source.path == path for source in self.sources):
+            return self.with_content(path, content)
+        name = path.rpartition("/")[2]
+        at = next(
+            (n for n, each in enumerate(self.sources) if n > 0 and each.path.rpartition("/")[2] > name),
+            len(self.sources),
+        )
+        sources = (*self.sources[:at], UnitSource(path, content), *self.sources[at:])
+        return replace(self, sources=sources, edited=self.edited | {path})
 
     def with_content(self, path: str, content: bytes) -> EffectiveUnit:
         """The unit as it would be with other bytes in one of its files. Raises KeyError for a file it does not have."""

@@ -24,16 +24,36 @@ def back_by_hand(plan: Plan) -> list[str]:
     files = _files(plan)
     if not files:
         return []
-    copied = [f"sudo cp -a {_backup(change)} {_word(change.real_path)}" for change in files]
-    return [*copied, *_taken_up(plan)]
+    return [*(line for change in files for line in _back(change)), *_taken_up(plan)]
+
+
+def _back(change: FileChange) -> Iterator[str]:
+    path = _word(change.real_path)
+    if change.makes:
+        yield f"sudo rm {path}"
+        if change.folder:
+            yield f"sudo rmdir {_folder(change)}"
+        return
+    if change.removes and change.folder:
+        yield f"sudo mkdir -m 0755 {_folder(change)}"
+    yield f"sudo cp -a {_backup(change)} {path}"
 
 
 def _lines(plan: Plan) -> Iterator[str]:
     yield from _door(plan, "out")
     for change in _files(plan):
         path = _word(change.real_path)
+        if change.makes:
+            if change.folder:
+                yield f"sudo mkdir -m 0755 {_folder(change)}"
+            yield f"sudo sh -c 'umask 022; cat >{path}'  # a new file: the lines of its difference without their +"
+            yield f"sha256sum {path}  # {change.sha256_after[:DIGEST]}…"
+            continue
         yield f"sha256sum {path}  # {change.sha256_before[:DIGEST]}…, or it is another file than was planned for"
         yield f"sudo cp -a {path} {_backup(change)}"
+        if change.removes:
+            yield f"sudo rm {path}"
+            continue
         yield f"sudoedit {path}  # as its difference says"
         yield f"sha256sum {path}  # {change.sha256_after[:DIGEST]}…"
     for one in plan.changes:
@@ -68,6 +88,10 @@ def _files(plan: Plan) -> Sequence[FileChange]:
 
 def _backup(change: FileChange) -> str:
     return _word(f"{BACKUPS}/{PurePosixPath(change.real_path).name}.before")
+
+
+def _folder(change: FileChange) -> str:
+    return _word(str(PurePosixPath(change.real_path).parent))
 
 
 def _word(text: str) -> str:

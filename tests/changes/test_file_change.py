@@ -131,3 +131,46 @@ def test_the_way_back_of_the_way_back_is_the_change() -> None:
     once = file.inverted(change())
     twice = file.inverted(once)
     assert twice.model_copy(update={"summary": change().summary}) == change()
+
+
+DROP_IN = "/etc/systemd/system/chat.service.d/50-console.conf"
+
+
+def making(**more: Any) -> FileChange:
+    whole = (Splice(start=0, old=b"", new=AFTER),)
+    given = {"path": DROP_IN, "real_path": DROP_IN, "sha256_before": "absent", "splices": whole, "folder": True}
+    return change(**(given | more))
+
+
+@pytest.mark.parametrize(("content", "said"), [(None, "before"), (AFTER, "after"), (BEFORE, "foreign")])
+async def test_a_file_to_be_made_is_looked_for(content: bytes | None, said: str) -> None:
+    remote = FakeRemote({} if content is None else {DROP_IN: content})
+    assert await kinds.look(making(), remote) == said
+    opposite = {"before": "after", "after": "before"}
+    assert await kinds.look(file.inverted(making()), remote) == opposite.get(said, said)
+
+
+async def test_a_file_is_made_and_taken_away() -> None:
+    remote = FakeRemote()
+    made = await kinds.make(making(), remote, RUN)
+    assert remote.files == {DROP_IN: AFTER}
+    assert (made.before, made.after) == ({"sha256": "absent"}, {"sha256": sha256(AFTER)})
+    assert (await kinds.make(making(), remote, RUN)).already
+    back = await kinds.make(file.inverted(making()), remote, RUN)
+    assert remote.files == {}
+    assert back.after == {"sha256": "absent"}
+    assert [args[-1] for script, args in remote.told if script == "act_replace.sh"] == ["folder", "folder"]
+
+
+async def test_a_file_that_somebody_made_meanwhile_stays() -> None:
+    for way in (making(), file.inverted(making())):
+        remote = FakeRemote({DROP_IN: BEFORE})
+        with pytest.raises(ForeignEditError, match="edited by somebody else meanwhile"):
+            await kinds.make(way, remote, RUN)
+        assert remote.files == {DROP_IN: BEFORE}
+
+
+async def test_one_that_cannot_be_read_is_neither_there_nor_absent() -> None:
+    section = f"kind=dropin\npath={DROP_IN}\nreal={DROP_IN}\nstat=600 0 0 9 regular file\nerror=not readable\n"
+    remote = FakeRemote(answers={"look_files.sh": Output(0, {"file.1": section.encode()})})
+    assert await kinds.look(making(), remote) == "foreign"

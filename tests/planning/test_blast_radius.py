@@ -12,6 +12,7 @@ from console.schema.change import ReloadChange
 from console.schema.facts import Facts
 from console.schema.plan import FileEdit, Plan
 from console.schema.surroundings import GpuContainer, Place, Relations, SharedFile, Surroundings
+from console.settings.drop_in import decides_others
 from tests.fakes import FRAGMENT, facts, plan, state
 
 SYSTEM = "/etc/systemd/system"
@@ -31,7 +32,7 @@ VARIABLES = "/etc/default/models"
     ],
 )
 def test_files_that_decide_other_units_too(path: str, others: str) -> None:
-    assert blast_radius.decides_others(path) == others
+    assert decides_others(path) == others
 
 
 def edit(path: str, real_path: str = "") -> FileEdit:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.hosts.engine_unit import UNIT, install_engine, serving, start_and_wait, unit_text
+from tests.hosts.engine_unit import UNIT, install_engine, serving, unit_text
 from tests.hosts.host import Host
-from tests.real.conftest import MakeDesk
 from tests.real.desk import EXTEND_CONTEXT, Desk
 from tests.real.ready import QUICK_LOAD_S
 from tests.real.state_of import UNIT_FILE, comes_to_serve, snapshot, starts
@@ -158,26 +157,3 @@ def test_a_file_that_somebody_froze(host: Host, desk: Desk) -> None:
     assert snapshot(host) == before
     host.run("chattr", "-i", UNIT_FILE)
     assert desk.extend().code == 0
-
-
-@pytest.mark.by_hand
-def test_a_template_decides_its_other_instances(host: Host, make_desk: MakeDesk) -> None:
-    template = "/etc/systemd/system/engine@.service"
-    host.run("systemctl", "disable", "--quiet", "--now", UNIT)
-    host.write(template, unit_text())
-    host.write(
-        "/etc/systemd/system/engine@b.service.d/10-idle.conf", "[Service]\nExecStart=\nExecStart=/bin/sleep 9999\n"
-    )
-    host.run("systemctl", "daemon-reload")
-    host.run("systemctl", "start", "engine@b")
-    start_and_wait(host, "engine@a.service")
-    desk = make_desk([host], unit="engine@a.service")
-    refused = desk.extend()
-    assert refused.code == 1, refused.err
-    said = refused.said
-    assert "every instance of engine@.service" in said
-    assert "engine@b.service reads" in said
-    done = desk.extend("--also-affects", "1")
-    assert done.code == 0, done.err
-    assert "--context-length 200000" in host.read(template)
-    assert host.main_argv("engine@b.service") == ["/bin/sleep", "9999"]

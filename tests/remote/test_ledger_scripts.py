@@ -217,3 +217,42 @@ async def test_what_cannot_be_done_from_the_host_is_said(
     done = undo(sshd, "--balancer-in")
     assert done.returncode == 1
     assert said in done.stderr
+
+
+@pytest.mark.parametrize("left", ["", "10-more.conf"])
+@pytest.mark.parametrize("kept", ["no-folder", "no-file"])
+async def test_a_file_that_was_made_is_taken_away_again(
+    remote: Remote, sshd: Sshd, unit: Path, kept: str, left: str
+) -> None:
+    made = unit.parent / f"{UNIT}.d" / "50-console.conf"
+    table = b64(f"{made}\tabsent\t{digest(AFTER)}\t{kept}\n")
+    assert (await remote.act("act_ledger.sh", str(sshd.state), UNIT, "01RUN", b64("{}"), table, "")).exit_status == 0
+    before = undo(sshd)
+    assert (before.returncode, "already as it was" in before.stdout) == (0, True)
+    made.parent.mkdir()
+    made.write_text(AFTER)
+    if left:
+        (made.parent / left).touch()
+    done = undo(sshd)
+    assert (done.returncode, f"taken away: {made}" in done.stdout) == (0, True), done.stderr
+    assert not made.exists()
+    assert made.parent.exists() == (kept == "no-file" or bool(left))
+
+
+async def test_a_file_that_was_made_and_edited_since_stays(remote: Remote, sshd: Sshd, unit: Path) -> None:
+    table = b64(f"{unit}\tabsent\t{digest(AFTER)}\tno-file\n")
+    await remote.act("act_ledger.sh", str(sshd.state), UNIT, "01RUN", b64("{}"), table, "")
+    done = undo(sshd)
+    assert (done.returncode, "was edited since" in done.stderr) == (1, True)
+    assert unit.read_text() == BEFORE
+
+
+async def test_a_file_that_was_taken_away_comes_back_with_its_folder(remote: Remote, sshd: Sshd, unit: Path) -> None:
+    table = b64(f"{unit}\t{digest(BEFORE)}\tabsent\tbackup-1\n")
+    kept = (str(unit), "backup-1")
+    await remote.act("act_ledger.sh", str(sshd.state), UNIT, "01RUN", b64("{}"), table, "", *kept)
+    unit.unlink()
+    unit.parent.rmdir()
+    assert undo(sshd).returncode == 0
+    assert unit.read_text() == BEFORE
+    assert unit.parent.stat().st_mode & 0o777 == 0o755

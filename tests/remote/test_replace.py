@@ -157,3 +157,67 @@ async def test_the_digest_is_of_the_bytes_that_arrived(remote: Remote, unit: Pat
     assert file.sha256 == digest(AFTER)
     assert file.content == AFTER
     assert file.size == len(AFTER)
+
+
+async def make(remote: Remote, path: Path, *, folder: str = "folder") -> Output:
+    content = base64.b64encode(AFTER).decode()
+    return await remote.act("act_replace.sh", str(path), "absent", digest(AFTER), content, "01A", folder)
+
+
+async def take_away(remote: Remote, path: Path, *, folder: str = "folder") -> Output:
+    return await remote.act("act_replace.sh", str(path), digest(AFTER), "absent", "", "01A", folder)
+
+
+async def test_a_file_is_made_with_its_folder_and_both_are_taken_away(remote: Remote, unit: Path) -> None:
+    made = unit.parent / f"{unit.name}.d" / "50-console.conf"
+    assert (await make(remote, made)).exit_status == 0
+    assert made.read_bytes() == AFTER
+    assert (made.stat().st_mode & 0o777, made.parent.stat().st_mode & 0o777) == (0o644, 0o755)
+    assert [path.name for path in made.parent.iterdir()] == [made.name]
+    assert (await take_away(remote, made)).exit_status == 0
+    assert [path.name for path in unit.parent.iterdir()] == [unit.name]
+
+
+@pytest.mark.parametrize(("folder", "other"), [("", ""), ("folder", "10-other.conf")])
+async def test_a_folder_that_is_not_ours_or_not_empty_stays(
+    remote: Remote, unit: Path, folder: str, other: str
+) -> None:
+    made = unit.parent / f"{unit.name}.d" / "50-console.conf"
+    made.parent.mkdir()
+    if other:
+        (made.parent / other).touch()
+    assert (await make(remote, made, folder=folder)).exit_status == 0
+    assert (await take_away(remote, made, folder=folder)).exit_status == 0
+    assert [path.name for path in made.parent.iterdir()] == ([other] if other else [])
+
+
+@pytest.mark.parametrize("there", ["file", "link"])
+async def test_what_somebody_else_made_meanwhile_is_not_replaced(remote: Remote, unit: Path, there: str) -> None:
+    made = unit.parent / "50-console.conf"
+    made.symlink_to("/nowhere") if there == "link" else made.write_bytes(BEFORE)
+    output = await make(remote, made, folder="")
+    assert (output.exit_status, "was not when this was planned" in output.complaint) == (77, True)
+    assert made.is_symlink() if there == "link" else made.read_bytes() == BEFORE
+    assert len(list(unit.parent.iterdir())) == 2
+
+
+async def test_what_somebody_makes_in_the_last_moment_is_not_replaced(remote: Remote, sshd: Sshd, unit: Path) -> None:
+    made = unit.parent / f"{unit.name}.d" / "50-console.conf"
+    sshd.stand_in("ln", f'echo theirs >"{made}"; exec /bin/ln "$@"')
+    output = await make(remote, made)
+    assert (output.exit_status, "made by somebody else meanwhile" in output.complaint) == (77, True)
+    assert made.read_text() == "theirs\n"
+    assert [path.name for path in made.parent.iterdir()] == [made.name]
+
+
+async def test_a_file_that_cannot_be_made_leaves_no_folder(remote: Remote, sshd: Sshd, unit: Path) -> None:
+    made = unit.parent / f"{unit.name}.d" / "50-console.conf"
+    sshd.stand_in("dd", 'cat >/dev/null; echo "dd: No space left on device" >&2; exit 1')
+    output = await make(remote, made)
+    assert output.exit_status == 78
+    assert not made.parent.exists()
+
+
+async def test_what_was_edited_since_is_not_taken_away(remote: Remote, unit: Path) -> None:
+    assert (await take_away(remote, unit)).exit_status == 77
+    assert unit.read_bytes() == BEFORE

@@ -1,8 +1,9 @@
 # shellcheck shell=sh disable=SC2034,SC2154
-# act_replace.sh PATH SHA_BEFORE SHA_AFTER CONTENT_BASE64 RUN
+# act_replace.sh PATH SHA_BEFORE SHA_AFTER CONTENT_BASE64 RUN [FOLDER]
 # Replaces a file's bytes in one step; owner, mode, times of others, ACL, attributes and label stay.
+# `absent` in the place of a digest: makes the file, root's and 0644, or takes it away; FOLDER: its folder with it.
 # 77: the file is not as it was. 78: no room, or the file system cannot be written.
-path=$1 before=$2 after=$3 content=$4 run=$5
+path=$1 before=$2 after=$3 content=$4 run=$5 with_folder=${6:-}
 folder=${path%/*} name=${path##*/}
 folder=${folder:-/}
 temporary=$folder/.$name.console-$run
@@ -16,23 +17,71 @@ done
 
 discard() {
   root rm -f -- "$temporary"
+  drop_folder
   case $2 in
     *'No space left'* | *'quota exceeded'* | *'Read-only file system'*) fail 78 "$2" ;;
     *) fail "$1" "$2" ;;
   esac
 }
 
+# A folder that came with the file goes with it, unless somebody put something there.
+drop_folder() {
+  if [ -n "$with_folder" ] && [ -d "$folder" ] && [ -z "$(ls -A -- "$folder")" ]; then
+    root rmdir -- "$folder" && root sync -- "${folder%/*}"
+  fi
+}
+
+write() {
+  said=$({ printf %s "$content" | base64 -d | root dd of="$temporary" conv=fsync status=none; } 2>&1) || discard 1 "$said"
+  if [ "$(digest "$temporary")" != "$after" ]; then
+    discard 1 "what was written to $temporary is not what was sent"
+  fi
+}
+
+if [ "$before" = absent ]; then
+  if [ -e "$path" ] || [ -L "$path" ]; then
+    fail 77 "$path is there, and was not when this was planned"
+  fi
+  if [ ! -d "$folder" ]; then
+    said=$(root mkdir -m 0755 -- "$folder" 2>&1) || discard 1 "$said"
+    root sync -- "${folder%/*}"
+  fi
+  write
+  said=$(root chmod 0644 -- "$temporary" 2>&1) || discard 1 "$said"
+  # A link never takes the place of a file that came meanwhile.
+  if ! said=$(root ln -T -- "$temporary" "$path" 2>&1); then
+    if [ -e "$path" ] || [ -L "$path" ]; then
+      discard 77 "$path was made by somebody else meanwhile"
+    fi
+    discard 1 "$said"
+  fi
+  root rm -f -- "$temporary"
+  root sync -- "$path" "$folder"
+  section result
+  printf 'sha256=%s\n' "$(digest "$path")"
+  if [ "$(digest "$path")" != "$after" ]; then
+    fail 1 "$path does not read back as it was written"
+  fi
+  exit 0
+fi
+
 now=$(digest "$path") || fail 77 "$path cannot be read any more"
 if [ "$now" != "$before" ]; then
   fail 77 "$path is $now, planned from $before"
 fi
+
+if [ "$after" = absent ]; then
+  said=$(root rm -f -- "$path" 2>&1) || discard 1 "$said"
+  root sync -- "$folder"
+  drop_folder
+  section result
+  echo 'sha256=absent'
+  exit 0
+fi
 kept=$(stat -c '%a %u %g %C' -- "$path")
 
 said=$(root cp --preserve=all -T -- "$path" "$temporary" 2>&1) || discard 1 "$said"
-said=$({ printf %s "$content" | base64 -d | root dd of="$temporary" conv=fsync status=none; } 2>&1) || discard 1 "$said"
-if [ "$(digest "$temporary")" != "$after" ]; then
-  discard 1 "what was written to $temporary is not what was sent"
-fi
+write
 if [ "$(digest "$path")" != "$before" ]; then
   discard 77 "$path was edited while its successor was written"
 fi

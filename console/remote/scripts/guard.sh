@@ -73,6 +73,10 @@ replace() {
 }
 
 digest_of() {
+  if [ ! -e "$1" ] && [ ! -L "$1" ]; then
+    echo absent
+    return 0
+  fi
   digest_text=$(sha256sum <"$1") || return 1
   printf '%s\n' "${digest_text%% *}"
 }

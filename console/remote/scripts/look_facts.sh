@@ -79,6 +79,10 @@ for folder in /etc/systemd/system /run/systemd/system /usr/local/lib/systemd/sys
   done
   set -f
 done
+section drop_in_folder
+if [ -d "/etc/systemd/system/$unit.d" ]; then
+  readlink -e -- "/etc/systemd/system/$unit.d"
+fi
 # "PATH (ignore_errors=yes)", one a line; PATH may hold wildcards
 while IFS= read -r line; do
   path=${line% (ignore_errors=*}

@@ -4,6 +4,7 @@
 #   sh undo.sh                 put back, reload, restart
 #   sh undo.sh --no-restart    put back and reload; the running process stays as it is
 #   sh undo.sh --balancer-in   only put it into its balancer again, where the run took it out
+# `absent` in the place of a digest: there was no such file, and it is taken away; no-folder: nor its folder.
 # A file that is neither as it was nor as the run left it was edited by somebody else: then nothing is touched.
 set -eu
 umask 077
@@ -36,6 +37,10 @@ if [ "${1:-}" = --balancer-in ]; then
 fi
 
 digest_of() {
+  if [ ! -e "$1" ] && [ ! -L "$1" ]; then
+    echo absent
+    return 0
+  fi
   digest_text=$(sha256sum <"$1")
   printf '%s\n' "${digest_text%% *}"
 }
@@ -46,14 +51,28 @@ while IFS=$tab read -r path before after backup; do
     echo "$path was edited since (now $now): nothing was touched" >&2
     exit 1
   fi
-  if [ "$(digest_of "$here/$backup")" != "$before" ]; then
+  if [ "$before" != absent ] && [ "$(digest_of "$here/$backup")" != "$before" ]; then
     echo "$here/$backup is not the file as it was: nothing was touched" >&2
     exit 1
   fi
 done <"$here/files.tsv"
 
 while IFS=$tab read -r path before after backup; do
-  if [ "$(digest_of "$path")" = "$after" ]; then
+  if [ "$(digest_of "$path")" != "$after" ]; then
+    echo "already as it was: $path"
+  elif [ "$before" = absent ]; then
+    folder=$(dirname -- "$path")
+    rm -f -- "$path"
+    sync -- "$folder"
+    if [ "$backup" = no-folder ] && [ -z "$(ls -A -- "$folder")" ]; then
+      rmdir -- "$folder"
+      sync -- "$(dirname -- "$folder")"
+    fi
+    echo "taken away: $path"
+  else
+    if [ ! -d "$(dirname -- "$path")" ]; then
+      mkdir -m 0755 -- "$(dirname -- "$path")"
+    fi
     temporary=$(dirname -- "$path")/.$(basename -- "$path").console-undo
     cp --preserve=all -T -- "$here/$backup" "$temporary"
     # Times of the backup would hide the edit from systemd.
@@ -62,8 +81,6 @@ while IFS=$tab read -r path before after backup; do
     mv -f -T -- "$temporary" "$path"
     sync -- "$(dirname -- "$path")"
     echo "put back: $path"
-  else
-    echo "already as it was: $path"
   fi
 done <"$here/files.tsv"
 

@@ -1,0 +1,143 @@
+"""A unit of a package, and an instance of a template: changed by a drop-in of their own, which goes with the undo."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+
+from tests.hosts import remains
+from tests.hosts.engine_unit import UNIT, serving, set_fault, start_and_wait, unit_text
+from tests.hosts.host import Host
+from tests.real.conftest import MakeDesk
+from tests.real.desk import EXTEND_CONTEXT, Desk
+from tests.real.state_of import LEDGER, UNIT_FILE, comes_to_serve, flag, tree
+
+pytestmark = pytest.mark.real_host
+
+VENDOR_FILE = f"/usr/lib/systemd/system/{UNIT}"
+FOLDER = f"/etc/systemd/system/{UNIT}.d"
+DROP_IN = f"{FOLDER}/50-console.conf"
+
+
+def package(host: Host) -> None:
+    """The engine's unit where a package would have put it; it goes on running."""
+    host.run("mv", UNIT_FILE, VENDOR_FILE)
+    host.run("systemctl", "daemon-reload")
+    host.run("systemctl", "reenable", "--quiet", UNIT)
+
+
+def test_a_unit_of_a_package(host: Host, desk: Desk) -> None:
+    package(host)
+    before, vendor, argv = tree(host, "/etc/systemd/system"), host.read(VENDOR_FILE), host.main_argv(UNIT)
+
+    planned = desk.console("plan", EXTEND_CONTEXT)
+
+    assert planned.code == 0, planned.err
+    assert f"+++ b{DROP_IN}" in planned.out
+    assert "--- /dev/null" in planned.out
+    assert tree(host, "/etc/systemd/system") == before
+
+    done = desk.extend()
+
+    assert done.code == 0, done.err
+    assert done.outcome == "verified"
+    assert host.read(VENDOR_FILE) == vendor
+    assert host.out("stat", "-c", "%A %U:%G %n", FOLDER, DROP_IN).splitlines() == [
+        f"drwxr-xr-x root:root {FOLDER}",
+        f"-rw-r--r-- root:root {DROP_IN}",
+    ]
+    now = host.main_argv(UNIT)
+    assert [(one, other) for one, other in zip(argv, now, strict=True) if one != other] == [("32768", "200000")]
+    assert serving(host) == 200000
+    assert f"+--- /dev/null\n++++ b{DROP_IN}" in desk.git("show", "--format=", "HEAD")
+    assert done.record["settings"][0]["path"] == DROP_IN
+
+    back = desk.console("rollback", done.run_id, "--yes")
+
+    assert back.code == 0, back.err
+    assert not host.exists(FOLDER)
+    assert (serving(host), flag(host.main_argv(UNIT))) == (32768, "32768")
+
+
+GUARDED = """\
+schema = 1
+name = "guarded"
+title = "Change the window under a guard"
+unattended = "proceed"
+guard = "6s"
+
+[[step]]
+uses = "unit.set"
+setting = "context_length"
+to = 200000
+
+[[step]]
+uses = "systemd.daemon_reload"
+
+[[step]]
+uses = "service.restart"
+
+[[step]]
+uses = "service.wait_ready"
+timeout = "15s"
+hard_timeout = "15s"
+
+[[step]]
+uses = "service.verify"
+"""
+
+
+def test_an_instance_alone_and_back_by_hand(host: Host, make_desk: MakeDesk) -> None:
+    unit, sibling = "engine@a.service", "engine@b.service"
+    template = "/etc/systemd/system/engine@.service"
+    drop_in = f"/etc/systemd/system/{unit}.d/50-console.conf"
+    host.run("systemctl", "disable", "--quiet", "--now", UNIT)
+    host.write(template, unit_text())
+    host.write(f"/etc/systemd/system/{sibling}.d/10-idle.conf", "[Service]\nExecStart=\nExecStart=/bin/sleep 9999\n")
+    host.run("systemctl", "daemon-reload")
+    host.run("systemctl", "start", sibling)
+    host.run("systemctl", "enable", "--quiet", unit)
+    start_and_wait(host, unit)
+    beside, template_is = host.show(sibling, "InvocationID"), host.read(template)
+    desk = make_desk([host], unit=unit)
+
+    def untouched() -> bool:
+        return host.show(sibling, "InvocationID") == beside and host.read(template) == template_is
+
+    done = desk.extend()
+
+    assert done.code == 0, done.err
+    assert flag(host.main_argv(unit)) == "200000"
+    assert flag(host.read(drop_in).split()) == "200000"
+    assert untouched()
+
+    made = host.read(drop_in)
+    host.write(drop_in, made + "# somebody\n")
+    refused = host.run("sh", f"{LEDGER}/{unit}/{done.run_id}/undo.sh", check=False)
+    assert (refused.returncode, b"was edited since" in refused.stderr) == (1, True)
+    foreign = desk.console("rollback", done.run_id, "--yes")
+    assert foreign.code == 8, foreign.err
+    assert "+# somebody" in foreign.err
+    host.write(drop_in, made)
+    said = host.out("sh", f"{LEDGER}/{unit}/{done.run_id}/undo.sh")
+    assert f"taken away: {drop_in}" in said
+    assert not host.exists(f"/etc/systemd/system/{unit}.d")
+    assert comes_to_serve(host, 32768)
+    assert untouched()
+
+
+@pytest.mark.by_hand
+def test_the_guard_takes_it_away(host: Host, desk: Desk) -> None:
+    package(host)
+    set_fault(host, "crash-loop", above_context=32768)
+    going = desk.start("run", desk.runbook(GUARDED))
+    going.wait_for(lambda event: event["type"] == "change.made" and event["kind"] == "restart")
+    going.stop(signal.SIGKILL)
+    going.end()
+    assert host.exists(DROP_IN)
+    assert remains.wait_until(lambda: not host.exists(FOLDER), 60.0, every_s=0.2)
+    assert comes_to_serve(host, 32768)
+    told = desk.console("recover")
+    assert told.code == 0, told.err
+    assert f"{host.name}/k26  rolled-back" in told.out
