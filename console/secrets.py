@@ -82,6 +82,9 @@ class Secret:
         return hash(self._value)
 
 
+_NOTHING_TO_MASK = frozenset({int, float, bool, type(None)})
+
+
 class Redactor:
     """Masks secrets by pattern, and by value once a value was seen.
 
@@ -208,11 +211,14 @@ class Redactor:
 
     def tree(self, value: Any) -> Any:
         """JSON-like data with secrets masked, by key name and in every string."""
+        kind = type(value)
+        if kind in _NOTHING_TO_MASK:  # most leaves of a record; asking an ABC about each takes its time
+            return value
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, Secret):
             return self.mask(value.reveal())
-        if isinstance(value, Mapping):
+        if kind is dict or isinstance(value, Mapping):
             return {key: self._under(str(key), item) for key, item in value.items()}
         if isinstance(value, list | tuple):
             if value and all(isinstance(item, str) for item in value):

@@ -17,6 +17,7 @@ from pathlib import Path
 from console.results.git import Answer, Git
 
 SIGN_TIMEOUT_S = 120.0
+BETWEEN_MAINTENANCE = 20
 # What the lock of git's index holds while it is ours: who finds it under our own lock knows that its owner died.
 MARK = b"console record "
 _UNFINISHED = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply")
@@ -46,14 +47,18 @@ class NotSignedError(Exception):
         self.answer = answer
 
 
-@dataclass(frozen=True)
+@dataclass
 class RecordCommit:
-    """Commits the folder of one record. To be used under our own lock, which nobody else holds then."""
+    """Commits the folder of one record. To be used under our own lock, which nobody else holds then.
+
+    `made`: how many it has made. A record is a dozen objects, and git tidies up after some thousand.
+    """
 
     git: Git
     git_folder: Path
     index: Path
     hooks: Path
+    made: int = 0
 
     def is_plain(self) -> bool:
         """Whether `git commit` would do nothing besides: no hook, nothing unfinished that it must refuse."""
@@ -70,7 +75,8 @@ class RecordCommit:
     def commit(self, folder: str, names: Iterable[str], message: str, variables: Mapping[str, str]) -> Answer:
         """Commit these files of `folder` on top of HEAD; `variables` say who and when.
 
-        The answer is that of the git command that failed, or of the last. Raises NotSignedError, CommitError, OSError.
+        The answer is that of the git command that failed, or the commit's name. Raises NotSignedError, CommitError,
+        OSError.
         """
         files = [f"{folder}/{name}" for name in names]
         hashed = self.git.run("hash-object", "-w", "--stdin-paths", data="\n".join(files))
@@ -95,9 +101,12 @@ class RecordCommit:
         how = "commit" if old else "commit (initial)"
         move = ("update-ref", "-m", f"{how}: {subject}", "HEAD", new, old or "0" * len(new))
         answer = self._enter(folder, files, move, variables)
-        if answer.ok and _last(asked, "maintenance.auto") != "false":
+        if not answer.ok:
+            return answer
+        if self.made % BETWEEN_MAINTENANCE == 0 and _last(asked, "maintenance.auto") != "false":
             self.git.run("maintenance", "run", "--auto", "--quiet")
-        return answer
+        self.made += 1
+        return Answer(0, new, answer.err)
 
     def heal(self) -> None:
         """Finish, or forget, what a console that died here had begun with the index; other locks are not ours."""
@@ -158,14 +167,15 @@ class RecordCommit:
                 if bool(above) == (len(words) > 1):
                     known.setdefault(above, []).append(entry)
         made = Answer(0, "", "")
-        for depth in range(len(parts), -1, -1):
-            fresh = {entry.name: entry for entry in entries}
-            kept = [entry for entry in known.get("/".join(parts[:depth]), ()) if entry.name not in fresh]
-            lines = [entry.line for entry in (*kept, *fresh.values())]
-            made = self.git.run("mktree", data="\n".join(lines) + "\n")
-            if not made.ok:
-                return made
-            entries = [Entry(_FOLDER, made.out.strip(), parts[depth - 1])] if depth else []
+        with self.git.asked("mktree", "--batch") as ask:
+            for depth in range(len(parts), -1, -1):
+                fresh = {entry.name: entry for entry in entries}
+                kept = [entry for entry in known.get("/".join(parts[:depth]), ()) if entry.name not in fresh]
+                lines = [entry.line for entry in (*kept, *fresh.values())]
+                made = ask("\n".join(lines) + "\n\n")
+                if not made.ok:
+                    break
+                entries = [Entry(_FOLDER, made.out.strip(), parts[depth - 1])] if depth else []
         return made
 
     @property

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import subprocess
 import tempfile
-from collections.abc import Generator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from console.errors import CommitError
 from console.untrusted import decode, one_line
@@ -113,26 +115,69 @@ class Git:
             raise
         return Answer(process.returncode, decode(out), decode(err))
 
+    @contextmanager
+    def asked(self, *arguments: str, timeout_s: float = 30.0) -> Iterator[Callable[[str], Answer]]:
+        """A git that stays: what is asked gets one line as its answer. Raises CommitError when it cannot run, or waits.
+
+        The first question that it dies of is answered with its exit status and complaint.
+        """
+        with tempfile.TemporaryFile() as said, self._started(arguments, said, subprocess.PIPE) as process:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            question, answers = process.stdin, process.stdout
+
+            def ask(data: str) -> Answer:
+                line = b""
+                with suppress(BrokenPipeError):
+                    question.write(data.encode("utf-8", "backslashreplace"))
+                    question.flush()
+                while not line.endswith(b"\n"):
+                    if not select.select([answers], [], [], timeout_s)[0]:
+                        raise CommitError(
+                            f"git {arguments[0]} did not answer in {timeout_s:g} s", where=str(self.folder)
+                        )
+                    if not (block := os.read(answers.fileno(), READ_BYTES)):
+                        said.seek(0)
+                        return Answer(process.wait() or 1, "", decode(said.read(ERROR_BYTES)))
+                    line += block
+                return Answer(0, decode(line), "")
+
+            yield ask
+
+    @contextmanager
+    def _started(self, arguments: tuple[str, ...], said: IO[bytes], stdin: int) -> Iterator[subprocess.Popen[bytes]]:
+        """A git whose complaints go to a file; it does not outlive its reader. Raises CommitError."""
+        try:
+            process = subprocess.Popen(
+                ["git", *PLAIN, *arguments],
+                cwd=self.folder,
+                env=self.environment,
+                stdin=stdin,
+                stdout=subprocess.PIPE,
+                stderr=said,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise CommitError(f"git cannot be started: {error.strerror}", where=str(self.folder)) from error
+        assert process.stdout is not None
+        try:
+            yield process
+        finally:
+            process.stdout.close()
+            if process.poll() is None:
+                _stop(process)
+            if process.stdin is not None:
+                with suppress(BrokenPipeError):
+                    process.stdin.close()
+
     def stream(self, *arguments: str, separator: bytes = b"\0") -> Generator[bytes]:
         """What git writes, piece by piece as `separator` ends them; it is ended when nobody reads on.
 
         Nothing is kept: a long history costs no memory. Raises CommitError where git says that it failed.
         """
         with tempfile.TemporaryFile() as said:
-            try:
-                process = subprocess.Popen(
-                    ["git", *PLAIN, *arguments],
-                    cwd=self.folder,
-                    env=self.environment,
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.PIPE,
-                    stderr=said,
-                    start_new_session=True,
-                )
-            except OSError as error:
-                raise CommitError(f"git cannot be started: {error.strerror}", where=str(self.folder)) from error
-            assert process.stdout is not None
-            try:
+            with self._started(arguments, said, subprocess.DEVNULL) as process:
+                assert process.stdout is not None
                 rest = b""
                 while block := os.read(process.stdout.fileno(), READ_BYTES):
                     *pieces, rest = (rest + block).split(separator)
@@ -140,10 +185,6 @@ class Git:
                 if rest:
                     yield rest
                 code = process.wait()
-            finally:
-                process.stdout.close()
-                if process.poll() is None:
-                    _stop(process)
             if code:
                 said.seek(0)
                 answer = Answer(code, "", decode(said.read(ERROR_BYTES)))

@@ -219,6 +219,8 @@ class Repository:
             for pause in self._pauses(self._patience_s):
                 if plain.is_plain():
                     answer = plain.commit(folder, names, text, identity)
+                    if answer.ok:
+                        return answer.out  # made of our own message, which no hook saw
                 else:
                     answer = self._by_porcelain(folder, text, identity)
                 if answer.ok or not refusals.BUSY.search(answer.err):

@@ -80,10 +80,13 @@ def occurrences(words: Sequence[str], engine: Engine, what: Sought, first: int =
     found: list[Occurrence] = []
     index = first + 1
     while index < len(words):
-        name, equals, value = words[index].partition("=")
+        if not words[index].startswith("-"):
+            index += 1
+            continue
         if words[index] == "--":
             break
-        if not name.startswith("-") or not _is_it(name, engine, what):
+        name, equals, value = words[index].partition("=")
+        if not _is_it(name, engine, what):
             index += 1
         elif equals:
             found.append(Occurrence(index, index, len(f"{name}=".encode()), value))

@@ -41,7 +41,7 @@ def killed_at(path: Path, record: Record, point: int) -> bool:
 
             return step
 
-        for owner, name in ((Git, "run"), (os, "link"), (Path, "replace"), (Path, "unlink")):
+        for owner, name in ((Git, "run"), (Git, "asked"), (os, "link"), (Path, "replace"), (Path, "unlink")):
             setattr(owner, name, counted(getattr(owner, name)))
         try:
             Repository(path, environment=os.environ).commit_target(record, REDACTOR)
