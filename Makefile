@@ -44,7 +44,7 @@ matrix: $(READY)
 # What CI has no time for: every way in, sudo as fleets have it, files as they lie, and Debian's systemd 247 and 257.
 hosts: $(READY)
 	CONSOLE_BY_HAND=1 $(IN)/python -m pytest tests/real/test_access.py tests/real/test_sudo.py tests/real/test_whose_file.py \
-		tests/real/test_other_systemds.py
+		tests/real/test_own_drop_in.py tests/real/test_other_systemds.py
 
 # Proofs on real hosts that no run of the tests can pay, as root; FIRE="pairs guards" for some of them.
 fire: $(READY)

@@ -36,7 +36,7 @@ def commands(
     pattern = run == RUN
     ledger, entry = f"{host.state_folder}/{unit}", f"{host.state_folder}/{unit}/{run}"
     yield ("true",)
-    yield from _looks(target, files, pattern=pattern)
+    yield from _looks(target, [*files, *new], pattern=pattern)
     yield ("mkdir", "-p", "-m", "0755", "--", host.runtime_folder)
     for lock in (f"{host.runtime_folder}/{unit}.lock", f"{host.runtime_folder}/host.lock"):
         yield ("touch", "--", lock)
@@ -99,7 +99,6 @@ def _made(path: str, run: str) -> Iterator[tuple[str, ...]]:
     yield ("chmod", "0644", "--", temporary)
     yield ("ln", "-T", "--", temporary, path)
     yield ("sync", "--", path, str(folder))
-    yield ("sha256sum", "--", path)
     yield ("rm", "-f", "--", path)
     yield ("rmdir", "--", str(folder))
 

@@ -262,6 +262,8 @@ def undone_text(event: ChangeUndone) -> str:
     what = event.change
     if event.how == NOT_MADE:
         return f"never happened: {what.summary or event.kind}"
+    if isinstance(what, FileChange) and what.makes:
+        return f"{PurePosixPath(what.path).name} is taken away again: {what.summary} is undone"
     if isinstance(what, FileChange):
         return f"{PurePosixPath(what.path).name} is as it was: {what.summary} is undone"
     if isinstance(what, CommandChange):

@@ -27,7 +27,8 @@ def package(host: Host) -> None:
     host.run("systemctl", "reenable", "--quiet", UNIT)
 
 
-def test_a_unit_of_a_package(host: Host, desk: Desk) -> None:
+def test_a_unit_of_a_package(host: Host, make_desk: MakeDesk) -> None:
+    desk, other = make_desk([host]), make_desk([host])
     package(host)
     before, vendor, argv = tree(host, "/etc/systemd/system"), host.read(VENDOR_FILE), host.main_argv(UNIT)
 
@@ -53,7 +54,7 @@ def test_a_unit_of_a_package(host: Host, desk: Desk) -> None:
     assert f"+--- /dev/null\n++++ b{DROP_IN}" in desk.git("show", "--format=", "HEAD")
     assert done.record["settings"][0]["path"] == DROP_IN
 
-    back = desk.console("rollback", done.run_id, "--yes")
+    back = other.console("rollback", f"{host.name}/k26", "--yes")
 
     assert back.code == 0, back.err
     assert not host.exists(FOLDER)
