@@ -1,4 +1,4 @@
-"""The password for sudo: asked once for all hosts, before any of them is asked anything, and kept nowhere."""
+"""What hosts will ask for: the password for sudo, asked once for all of them, or all answers from an inherited pipe."""
 
 from __future__ import annotations
 
@@ -11,13 +11,16 @@ from console.cli.output import Output
 from console.errors import UsageError
 
 if TYPE_CHECKING:
+    from console.remote.answers import Answers
     from console.remote.sudo import SudoWord
 
 HELP = "ask for the sudo password first; without a terminal it is the first line of stdin"
 
 
-def add(parser: argparse.ArgumentParser) -> None:
+def add(parser: argparse._ActionsContainer) -> None:
     parser.add_argument("--ask-sudo", action="store_true", help=HELP)
+    # The number alone: what stands on a command line or in an environment can be read by others.
+    parser.add_argument("--answers-fd", type=int, metavar="N", help=argparse.SUPPRESS)
 
 
 def read(arguments: argparse.Namespace, output: Output) -> SudoWord:
@@ -26,12 +29,28 @@ def read(arguments: argparse.Namespace, output: Output) -> SudoWord:
 
     word: SudoWord | None = getattr(arguments, "sudo_word", None)
     if word is None:
-        word = SudoWord(_asked(output)) if getattr(arguments, "ask_sudo", False) else SudoWord()
+        promised = getattr(arguments, "ask_sudo", False)
+        word = SudoWord(asked(output) if promised else handed(arguments, output).sudo)
         arguments.sudo_word = word
     return word
 
 
-def _asked(output: Output) -> str:
+def handed(arguments: argparse.Namespace, output: Output) -> Answers:
+    """What the terminal UI asked before its screen opened, and handed on to this command. Raises UsageError."""
+    from console.remote.answers import Answers, read_pipe
+
+    answers: Answers | None = getattr(arguments, "answers", None)
+    if answers is None:
+        descriptor = getattr(arguments, "answers_fd", None)
+        answers = Answers() if descriptor is None else read_pipe(descriptor)
+        arguments.answers = answers
+        for secret in (answers.sudo, *answers.logins.values()):
+            output.redactor.learn(secret)
+    return answers
+
+
+def asked(output: Output) -> str:
+    """The password, from the person at the terminal or the first line of stdin. Raises UsageError where none came."""
     try:
         said = getpass.getpass("sudo password (for the hosts that want one): ") if output.is_terminal else _piped()
     except EOFError:

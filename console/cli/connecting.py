@@ -12,7 +12,7 @@ from console.cli import ask_sudo
 from console.cli.output import Output
 
 if TYPE_CHECKING:
-    from console.remote.login import Prompter
+    from console.remote.login import Prompt, Prompter
     from console.remote.ssh import Connections
 
 
@@ -20,12 +20,18 @@ def connections(arguments: argparse.Namespace, output: Output) -> Connections:
     """New ones. Asks for the sudo password first, where it was promised."""
     from console.remote.ssh import Connections
 
-    return Connections(os.environ, sudo=ask_sudo.read(arguments, output), prompter=prompter(output))
+    return Connections(os.environ, sudo=ask_sudo.read(arguments, output), prompter=prompter(arguments, output))
 
 
-def prompter(output: Output) -> Prompter:
-    """Whoever sits at the terminal; nobody where there is none."""
+def prompter(arguments: argparse.Namespace, output: Output) -> Prompter:
+    """Whoever sits at the terminal; nobody where there is none. What was answered before is not asked again."""
     from console.remote.login import Prompter
+
+    return Prompter(person(output) if output.is_terminal else None, kept=ask_sudo.handed(arguments, output))
+
+
+def person(output: Output) -> Prompt:
+    """Who is asked what a host wants to know at login, one question at a time."""
 
     async def ask(hop: str, text: str, echo: bool) -> str | None:
         try:
@@ -36,4 +42,4 @@ def prompter(output: Output) -> Prompter:
             output.redactor.learn(said)
         return said
 
-    return Prompter(ask) if output.is_terminal else Prompter()
+    return ask

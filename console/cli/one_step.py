@@ -7,7 +7,7 @@ import json
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 
-from console.cli import connecting, note
+from console.cli import ask_sudo, connecting, note
 from console.cli.front import Front
 from console.cli.inventory import inventory
 from console.cli.output import Output
@@ -29,6 +29,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
+    ask_sudo.add(parser)
     parser.add_argument("--json", action="store_true", help="events as JSON lines on stdout")
     parser.add_argument("--reason", default="", metavar="TEXT", help="why; kept in the record")
     parser.add_argument("--ticket", default="", metavar="ID", help="kept in the record")

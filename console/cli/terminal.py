@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 
+from console.cli import ask_sudo, connecting
 from console.cli.output import Output
 from console.errors import UsageError
 
@@ -15,6 +16,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("terminal UI")
     group.add_argument("--ascii", action="store_true", default=None, help="draw with ASCII only")
     group.add_argument("--no-mouse", action="store_true", help="leave the mouse to the terminal")
+    ask_sudo.add(group)
     group.add_argument("--theme", choices=["dark", "light", "terminal"], help="terminal: its own 16 colours")
 
 
@@ -22,12 +24,15 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     needs_terminal()
     from console.cli.inventory import inventory_path  # reads TOML with pydantic, and --help has to stay light
     from console.cli.main import VERBS
-    from console.tui.opening import run_app
+    from console.remote.answers import Answers
+    from console.tui.opening import Before, marked, raw_table, run_app
 
     path = inventory_path(arguments)
+    sudo = arguments.ask_sudo or any("sudo" in asks for asks in marked(raw_table(path)).values())
+    before = Before(Answers(sudo=ask_sudo.asked(output) if sudo else ""), connecting.person(output), output.note)
     chosen = {"ascii": arguments.ascii, "mouse": False if arguments.no_mouse else None, "theme": arguments.theme}
     verbs = {verb: text for verb, (_, text) in VERBS.items()}
-    return run_app(path, output.redactor, verbs=verbs, chosen=chosen)
+    return run_app(path, output.redactor, verbs=verbs, chosen=chosen, before=before)
 
 
 def needs_terminal() -> None:

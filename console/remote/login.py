@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import asyncssh
 
+from console.remote.answers import Answers, Asked
 from console.remote.keys import Keys, describe
 from console.remote.known_hosts import Offered
 from console.untrusted import one_line
@@ -18,27 +19,41 @@ Prompt = Callable[[str, str, bool], Awaitable[str | None]]
 
 @dataclass
 class Prompter:
-    """A person who answers one question at a time, whichever host asks."""
+    """A person who answers one question at a time, whichever host asks; what was answered before is given again."""
 
     ask: Prompt | None = None
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    kept: Answers = field(default_factory=Answers)
 
     @property
     def attended(self) -> bool:
         return self.ask is not None
 
-    async def answers(self, hop: str, prompts: Sequence[tuple[str, bool]], instructions: str) -> list[str] | None:
-        """One answer a prompt; None when nobody can be asked."""
-        if self.ask is None:
-            return None
+    async def answers(
+        self, hop: str, prompts: Sequence[tuple[str, bool]], instructions: str, given: set[Asked]
+    ) -> list[str] | None:
+        """One answer a prompt; None when nobody can be asked. `given` were answered on this connection already."""
         async with self.turn:
             said: list[str] = []
             for text, echo in prompts:
-                answer = await self.ask(hop, one_line(f"{instructions} {text}", 200), echo)
+                answer = await self._answer((hop, one_line(f"{instructions} {text}", 200)), given, echo=echo)
                 if answer is None:
                     return None
                 said.append(answer)
             return said
+
+    async def _answer(self, asked: Asked, given: set[Asked], *, echo: bool) -> str | None:
+        if asked in given:
+            self.kept.refused(asked)
+        given.add(asked)
+        answer = self.kept.logins.get(asked)
+        if answer is None and self.ask is not None:
+            answer = await self.ask(*asked, echo)
+            if answer is not None:
+                self.kept.give(asked, answer)
+        if answer is None:
+            self.kept.miss(asked, echo=echo)
+        return answer
 
 
 class Client(asyncssh.SSHClient):
@@ -52,6 +67,7 @@ class Client(asyncssh.SSHClient):
         self.authenticated = False
         self.asked = ""  # what it wanted to know, where nobody answered
         self.answered = False
+        self.given: set[Asked] = set()
         self._lost = lost
         self._hop = hop
         self._prompter = prompter or Prompter()
@@ -72,7 +88,7 @@ class Client(asyncssh.SSHClient):
     ) -> Sequence[str] | None:
         if not prompts:
             return []
-        said = await self._prompter.answers(self._hop, prompts, instructions or name)
+        said = await self._prompter.answers(self._hop, prompts, instructions or name, self.given)
         if said is None:
             self.asked = one_line(prompts[0][0], 80) or "a question"
         else:

@@ -186,6 +186,9 @@ class Connections:
                     if client.authenticated or client.tried or command or attempt == CONNECT_ATTEMPTS:
                         raise self._error(error, client, keys, config, host_name) from error
                 except CONNECT_EXCEPTIONS as error:
+                    if isinstance(error, asyncssh.PermissionDenied):
+                        for asked in client.given:
+                            self.prompter.kept.refused(asked)
                     raise self._error(error, client, keys, config, host_name) from error
                 else:
                     ends = certificate_end(client.pairs[-1]) if client.pairs else None
@@ -235,8 +238,9 @@ class Connections:
             return refusal(client.offered, known, config, where=where, host_name=host_name, said=str(error))
         if client.asked and isinstance(error, asyncssh.PermissionDenied):
             return AuthenticationError(
-                f"it asks {client.asked!r} at login and nobody is there to answer "
-                f"(tried: {'; '.join([*client.tried, *keys.notes]) or 'no key'})",
+                # At the end: what stands behind `Password:` in a line is masked, whatever it says.
+                f"nobody is there to answer what it asks at login "
+                f"(tried: {'; '.join([*client.tried, *keys.notes]) or 'no key'}): {client.asked}",
                 where=where,
                 hint='run it at a terminal; or log in by hand with a ControlMaster and say via = "openssh"',
             )

@@ -16,6 +16,7 @@ from console.schema.toml_file import check_schema, read_toml, validate
 PushPolicy = Literal["auto", "never"]
 SudoPolicy = Literal["auto", "never"]
 Via = Literal["asyncssh", "openssh"]
+Asks = tuple[Literal["login", "sudo"], ...]  # what the terminal UI asks for before its screen opens
 
 
 class Results(Frozen):
@@ -35,6 +36,7 @@ class Defaults(Frozen):
     identity: str | None = None
     known_hosts: str | None = None
     via: Via | None = None
+    asks: Asks = ()
 
 
 class Notify(Frozen):
@@ -120,6 +122,7 @@ class Host(Frozen):
     known_hosts: str | None = None
     via: Via | None = None  # openssh: through its jump host by the system's own `ssh -W`
     sudo: SudoPolicy | None = None
+    asks: Asks | None = None
     tags: tuple[Name, ...] = ()
     protected: bool = False
     state_folder: str = "/var/lib/console"

@@ -35,6 +35,7 @@ class Situation:
     points: int = 0
     foreign: str = ""  # an open change on the host, of a run that this machine does not know
     baseline: bool = False
+    unanswered: bool = False  # a host asked something at login, or sudo did, and nobody was there
 
 
 Off = Callable[[Situation], str]
@@ -115,6 +116,10 @@ def needs_foreign(now: Situation) -> str:
     return "" if now.foreign else "no run of another machine is open on this target"
 
 
+def needs_asking(now: Situation) -> str:
+    return "" if now.unanswered else "no host asked for a password that it did not get"
+
+
 def needs_baseline(now: Situation) -> str:
     return "" if now.baseline else "no earlier measurement of this target on this machine"
 
@@ -181,6 +186,10 @@ ACTIONS: tuple[Action, ...] = (
         "take_over", ("fleet", "target"), ("T",), "take over…",
         "finish a run whose machine is gone, from the host's ledger",
         "console takeover RUN", mutates=True, off=first(needs_target, needs_foreign, needs_write), minor=True,
+    ),
+    Action(
+        "log_in", ("fleet", "target"), ("L",), "log in…", "answer what a host or its sudo asks; kept in memory only",
+        "console hosts login HOST", off=first(needs_target, needs_asking), minor=True,
     ),
     # A plan and its question.
     Action(

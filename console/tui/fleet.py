@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from operator import is_
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import BindingType
@@ -11,10 +12,14 @@ from console.tui import targets
 from console.tui.actions import Situation
 from console.tui.keys import bindings
 from console.tui.listing import ListingScreen
+from console.tui.logins import wanted
 from console.tui.session import Seen, Session
 from console.tui.table import Row
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from console.runs.listing import RunSummary
     from console.schema.facts import Facts
     from console.schema.hosts import Target
     from console.tui.target_values import Looked
@@ -34,6 +39,7 @@ class FleetScreen(ListingScreen):
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self._known: dict[str, Looked] = {}
+        self._rows: dict[str, tuple[tuple[object, ...], tuple[object, ...], Row]] = {}
 
     def on_mount(self) -> None:
         super().on_mount()
@@ -55,10 +61,19 @@ class FleetScreen(ListingScreen):
             return [targets.unread_row(name) for name in self.session.names]
         now = self.session.clock.monotonic()
         newest = {name: summary for summary in reversed(self.session.found_runs) for name in summary.targets}
-        return [
-            targets.fleet_row(target, self.seen(target.name), now, newest, self._values)
-            for target in self.session.inventory.targets()
-        ]
+        return [self._row(target, now, newest) for target in self.session.targets.values()]
+
+    def _row(self, target: Target, now: float, newest: Mapping[str, RunSummary]) -> Row:
+        """The row of before, unless something it is made of is another: most seconds nothing is."""
+        seen = self.seen(target.name)
+        made_of = (target, seen, self.console_app.verified)
+        words = (*targets.passing(seen, now), newest.get(target.name))
+        before = self._rows.get(target.name)
+        if before is not None and before[1] == words and all(map(is_, before[0], made_of)):
+            return before[2]
+        row = targets.fleet_row(target, seen, now, newest, self._values)
+        self._rows[target.name] = (made_of, words, row)
+        return row
 
     def _values(self, target: Target, facts: Facts) -> dict[str, str]:
         """Of each look once: the rows are shown every second."""
@@ -107,7 +122,8 @@ class FleetScreen(ListingScreen):
 
         known = {summary.id for summary in self.session.found_runs}
         foreign = foreign_run(self.seen(self.chosen).facts, known)
-        return replace(super().situation(), target=self.chosen, foreign=foreign)
+        asked = bool(wanted(self.session, self.seen(self.chosen)))
+        return replace(super().situation(), target=self.chosen, foreign=foreign, unanswered=asked)
 
     def same_command(self) -> str:
         return f"console facts {self.chosen}".strip()
@@ -156,6 +172,11 @@ class FleetScreen(ListingScreen):
 
     def action_handover(self) -> None:
         self.console_app.ways.said(["handover", "--since", "12h"])
+
+    def action_log_in(self) -> None:
+        target = self.chosen_target()
+        if target is not None:
+            self.log_in(target, self.seen(target.name))
 
     def action_shell(self) -> None:
         target = self.chosen_target()

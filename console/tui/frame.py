@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from rich.text import Text
@@ -18,11 +18,12 @@ from console.tui.actions import MODES, Situation
 from console.tui.copy import Copyable, CopyScreen
 from console.tui.help import HelpScreen
 from console.tui.messages import MessagesScreen
-from console.tui.session import Session
+from console.tui.session import Seen, Session
 from console.untrusted import one_line
 from console.views.cells import cells, cut, pad
 
 if TYPE_CHECKING:
+    from console.schema.hosts import Target
     from console.tui.app import ConsoleApp
 
 TITLES = {"fleet": "Fleet", "runs": "Runs", "measure": "Measure", "history": "History"}
@@ -170,17 +171,32 @@ class FrameScreen(ActingScreen[None]):
         """Give the terminal to another program, and take it back when that ends."""
         import subprocess
 
+        given = None if text is None else text.encode()
+        environment = dict(self.session.environment) | {"LESSSECURE": "1"}
+        self.without_screen(lambda: subprocess.run(list(words), input=given, env=environment, check=False), wrong)
+
+    def without_screen(self, do: Callable[[], object], wrong: str) -> None:
+        """Do it on the plain terminal, and come back."""
         from textual.app import SuspendNotSupported
 
         try:
             with self.app.suspend():
-                given = None if text is None else text.encode()
-                environment = dict(self.session.environment) | {"LESSSECURE": "1"}
-                subprocess.run(list(words), input=given, env=environment, check=False)
+                do()
         except SuspendNotSupported:
             self.tell("this terminal cannot be given to another program", severity="error")
         except OSError as error:
             self.tell(f"{wrong}: {error.strerror or error}", severity="error")
+
+    def log_in(self, target: Target, seen: Seen) -> None:
+        """Ask on the plain terminal what a host wanted to know, and look at it again."""
+        from console.tui.logins import ask_for
+
+        answered: list[bool] = []
+        self.without_screen(lambda: answered.append(ask_for(self.session, target, seen)), "cannot ask")
+        if any(answered):
+            self.console_app.poller.look(target, whole=True)
+        else:
+            self.tell("nothing was answered")
 
     # -- where one can go -------------------------------------------------------------------------------------------
 

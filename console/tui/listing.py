@@ -44,6 +44,8 @@ class ListingScreen(FrameScreen):
         self.marked: list[str] = []
         self.all_rows: list[Row] = []
         self._made: dict[tuple[str, str], tuple[str, str, Text]] = {}
+        self._lines: dict[str, tuple[Row, object, bool, list[Text]]] = {}
+        self._columns: Sequence[tuple[Column, int]] = ()
 
     def rows(self) -> list[Row]:
         raise NotImplementedError
@@ -90,9 +92,11 @@ class ListingScreen(FrameScreen):
             return
         self.all_rows = self.rows()
         columns = fitting(self.COLUMNS, self.app.size.width - 1)
+        if columns != self._columns:
+            self._columns = columns
         shown = self.shown_rows()
         table = self.query_one("#rows", KeyedTable)
-        table.show(columns, [(row.key, self._cells(row, columns)) for row in shown])
+        table.show(self._columns, [(row.key, self._line(row)) for row in shown])
         left, right = self.heading(len(shown))
         # First, because a title is cut at its end: rows that are hidden must not be forgotten.
         filtered = f"/{self.query_text} {len(shown)} of {len(self.all_rows)}; " if self.query_text else ""
@@ -100,9 +104,19 @@ class ListingScreen(FrameScreen):
         self.show_title(f"{filtered}{ordered}{left}", right)
         self.show_about()
 
-    def _cells(self, row: Row, columns: Sequence[tuple[Column, int]]) -> list[Text]:
+    def _line(self, row: Row) -> list[Text]:
+        """The cells of before for a row of before: the table then does not even look at them."""
+        marked = row.key in self.marked
+        before = self._lines.get(row.key)
+        if before is not None and before[0] is row and before[1] is self._columns and before[2] == marked:
+            return before[3]
+        made = self._cells(row)
+        self._lines[row.key] = (row, self._columns, marked, made)
+        return made
+
+    def _cells(self, row: Row) -> list[Text]:
         said = []
-        for column, width in columns:
+        for column, width in self._columns:
             text = row.cells.get(column.name, "")
             if not column.name and row.key in self.marked:
                 text = f"{MARKED}{text}"[:width] if cells(text) < width else f"{MARKED}{text[1:]}"

@@ -7,15 +7,39 @@ import os
 import shutil
 import signal
 import tomllib
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from console.errors import UsageError
+from console.remote.answers import Answers
 from console.secrets import Redactor
 from console.tui.app import SIGNALS, SMALLEST, ConsoleApp
 from console.tui.preferences import Preferences, load_preferences, preferences_path
 from console.tui.session import Session, World
+
+if TYPE_CHECKING:
+    from console.remote.login import Prompt
+
+
+def marked(table: Mapping[str, Any]) -> dict[str, frozenset[str]]:
+    """Hosts of an inventory's table that say with `asks` what they ask for: login, sudo."""
+    try:
+        usual = table.get("defaults", {}).get("asks", ())
+        said = {name: frozenset(told.get("asks", usual)) for name, told in table.get("hosts", {}).items()}
+    except (TypeError, AttributeError):
+        return {}
+    return {name: asks for name, asks in said.items() if asks}
+
+
+@dataclass(frozen=True)
+class Before:
+    """What is settled while the terminal is still a plain one: answers so far, who is asked for more, and narration."""
+
+    answers: Answers = field(default_factory=Answers)
+    ask: Prompt | None = None
+    say: Callable[[str], None] = lambda _text: None
 
 
 def run_app(
@@ -24,11 +48,14 @@ def run_app(
     *,
     verbs: Mapping[str, str] | None = None,
     chosen: Mapping[str, object] | None = None,
+    before: Before | None = None,
 ) -> int:
     """The terminal UI on an inventory, until it is left; the exit code. `chosen` goes before the settings' file.
 
     Raises InvalidFileError, UsageError.
     """
+    table = raw_table(inventory_path)
+    before = before or Before()
     environment = dict(os.environ)
     preferences = settings(environment, chosen or {})
     size = shutil.get_terminal_size()
@@ -43,9 +70,22 @@ def run_app(
         preferences=preferences,
         verbs=verbs or {},
         inventory_path=inventory_path,
-        names=target_names(inventory_path),
+        names=target_names(table),
+        answers=before.answers,
     )
-    return asyncio.run(run_session(ConsoleApp(session, lambda: read_world(session, inventory_path))))
+    asking = {host for host, asks in marked(table).items() if "login" in asks} if before.ask else set()
+    return asyncio.run(_run(session, inventory_path, asking, before))
+
+
+async def _run(session: Session, path: Path, asking: set[str], before: Before) -> int:
+    if not asking:
+        return await run_session(ConsoleApp(session, lambda: read_world(session, path)))
+    from console.tui.logins import log_in
+
+    world = await read_world(session, path, before.ask)
+    await log_in(session, world, asking, before.say)
+    session.know(world)
+    return await run_session(ConsoleApp(session))
 
 
 def settings(environment: Mapping[str, str], chosen: Mapping[str, object]) -> Preferences:
@@ -55,21 +95,28 @@ def settings(environment: Mapping[str, str], chosen: Mapping[str, object]) -> Pr
     return replace(kept, **told)  # type: ignore[arg-type]
 
 
-def target_names(path: Path) -> list[str]:
-    """What the first table shows; what is wrong with the file is said by the one who reads it whole."""
+def raw_table(path: Path) -> Mapping[str, Any]:
+    """The inventory as TOML, quickly; what is wrong with the file is said by the one who reads it whole."""
     try:
-        table = tomllib.loads(path.read_text("utf-8"))
+        return tomllib.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+
+
+def target_names(table: Mapping[str, Any]) -> list[str]:
+    """What the first table shows."""
+    try:
         return [f"{host}/{service}" for host, told in table["hosts"].items() for service in told["services"]]
-    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+    except (LookupError, TypeError, AttributeError):
         return []
 
 
-async def read_world(session: Session, path: Path) -> World:
+async def read_world(session: Session, path: Path, ask: Prompt | None = None) -> World:
     """The inventory, and the ways to reach its hosts. Raises InvalidFileError."""
     await asyncio.to_thread(_load)
     from console.tui.world import world_of
 
-    return await world_of(session, path)
+    return await world_of(session, path, ask)
 
 
 def _load() -> None:

@@ -60,7 +60,7 @@ class Poller:
     def due(self) -> None:
         """Begin a look at every target whose time has come."""
         now = self.session.clock.monotonic()
-        for target in self.session.inventory.targets():
+        for target in self.session.targets.values():
             seen = self.seen(target)
             held = self.held.get(target.name, "")
             if held != seen.held:
@@ -79,7 +79,7 @@ class Poller:
         task.add_done_callback(lambda done: self._tasks.pop(target.name, None) if done is task else None)
 
     def look_at_all(self) -> None:
-        for target in self.session.inventory.targets():
+        for target in self.session.targets.values():
             self.look(target, whole=True)
 
     async def settled(self) -> None:

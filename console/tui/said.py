@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from console.remote.answers import Answers, answers_for
 
 # What these print is shown on a screen; they change nothing on any host.
 READS = frozenset({"plan", "runs", "facts", "lint", "schema", "history", "handover", "doctor"})
@@ -34,17 +37,29 @@ def only_reads(words: Sequence[str]) -> bool:
     return words[0] in READS
 
 
-async def ask(words: Sequence[str], inventory: Path | None, environment: Mapping[str, str], width: int) -> Said:
+async def ask(
+    words: Sequence[str],
+    inventory: Path | None,
+    environment: Mapping[str, str],
+    width: int,
+    answers: Answers | None = None,
+) -> Said:
     """Run it without a terminal. Cancelling ends it; nothing is lost, because it only reads."""
     hosts = ["--hosts", str(inventory)] if inventory else []
     surroundings = dict(environment) | {"NO_COLOR": "1", "COLUMNS": str(width)}
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "console", *hosts, *words,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        env=surroundings,
-    )  # fmt: skip
+    descriptors, more = answers_for(words, answers)
+    try:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "console", *hosts, *words, *more,
+            pass_fds=descriptors,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env=surroundings,
+        )  # fmt: skip
+    finally:
+        for descriptor in descriptors:
+            os.close(descriptor)
     try:
         out, complaints = await process.communicate()
     except asyncio.CancelledError:

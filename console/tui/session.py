@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from console.clock import Clock, SystemClock, stamp
 from console.errors import ConsoleError
+from console.remote.answers import Answers
 from console.secrets import Redactor
 from console.tui.preferences import Preferences
 from console.untrusted import clean
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from console.facts.watch import Watch
     from console.planning.groups import Groups
     from console.planning.preview import Preview
+    from console.remote.ssh import Connections
     from console.runs.listing import RunSummary
     from console.schema.facts import Facts
     from console.schema.hosts import Inventory, Target
@@ -52,13 +54,14 @@ class Looks(Protocol):
 class World:
     """What can be reached. `start` makes a process of its own; nothing here carries out anything.
 
-    `launch` starts `console` with other words in the same way.
+    `launch` starts `console` with other words in the same way. `ways` are the connections that looks are made over.
     """
 
     inventory: Inventory
     looks: Looks
     start: Callable[[Wish], Started]
     launch: Callable[[Sequence[str]], Started] | None = None
+    ways: Connections | None = None
     aclose: Callable[[], Awaitable[None]] | None = None
 
 
@@ -101,6 +104,7 @@ class Session:
     verbs: Mapping[str, str] = field(default_factory=dict)
     inventory_path: Path | None = None
     names: Sequence[str] = ()
+    answers: Answers = field(default_factory=Answers)
     seen: dict[str, Seen] = field(default_factory=dict)
     started: list[Started] = field(default_factory=list)
     followed: set[str] = field(default_factory=set)
@@ -109,6 +113,7 @@ class Session:
     write_until: float | None = None
     known: asyncio.Event = field(default_factory=asyncio.Event)
     _world: World | None = None
+    _targets: tuple[Inventory, Mapping[str, Target]] | None = None
 
     def know(self, world: World) -> Session:
         """From now on everything can be done; who waits for `known` goes on."""
@@ -150,7 +155,15 @@ class Session:
         return to_ascii(text) if self.preferences.ascii else text
 
     def target(self, name: str) -> Target | None:
-        return next((target for target in self.inventory.targets() if target.name == name), None)
+        return self.targets.get(name)
+
+    @property
+    def targets(self) -> Mapping[str, Target]:
+        """By name, in the inventory's order; made once for an inventory, because screens ask for it at every key."""
+        inventory = self.inventory
+        if self._targets is None or self._targets[0] is not inventory:
+            self._targets = (inventory, {target.name: target for target in inventory.targets()})
+        return self._targets[1]
 
     # -- writing ----------------------------------------------------------------------------------------------------
 

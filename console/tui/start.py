@@ -16,6 +16,7 @@ from typing import IO
 from console.clock import SystemClock, ulid
 from console.errors import StateError
 from console.planning.saved import save_plan
+from console.remote.answers import Answers, answers_for
 from console.runs.directory import base_folder, private_folder
 from console.runs.log import parse_line
 from console.schema.events import RunStarted
@@ -78,7 +79,9 @@ class Started:
         return os.pread(self.complaints.fileno(), COMPLAINT_BYTES, 0).decode("utf-8", "replace")
 
 
-def start_run(wish: Wish, environment: Mapping[str, str], redactor: Redactor) -> Started:
+def start_run(
+    wish: Wish, environment: Mapping[str, str], redactor: Redactor, answers: Answers | None = None
+) -> Started:
     """Keep the plan, and start a process that carries out exactly that (exit 8 when the host has changed since).
 
     In a session of its own, without our terminal: closing the lid or the window does not reach it. Raises StateError.
@@ -94,18 +97,29 @@ def start_run(wish: Wish, environment: Mapping[str, str], redactor: Redactor) ->
     words += ["--reason", wish.reason] if wish.reason else []
     words += ["--accept-pending"] if wish.accept_pending else []
     try:
-        return launch(words, environment, plan_path=path)
+        return launch(words, environment, answers, plan_path=path)
     except StateError:
         path.unlink(missing_ok=True)
         raise
 
 
-def launch(words: Sequence[str], environment: Mapping[str, str], *, plan_path: Path | None = None) -> Started:
-    """`console WORDS` in a session of its own, without our terminal. Raises StateError when it cannot be started."""
+def launch(
+    words: Sequence[str],
+    environment: Mapping[str, str],
+    answers: Answers | None = None,
+    *,
+    plan_path: Path | None = None,
+) -> Started:
+    """`console WORDS` in a session of its own, without our terminal; it inherits `answers` in a pipe.
+
+    Raises StateError when it cannot be started.
+    """
+    descriptors, more = answers_for(words, answers)
     events, complaints = tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115 - both outlive this call
     try:
         process = subprocess.Popen(
-            [sys.executable, "-m", "console", *words],
+            [sys.executable, "-m", "console", *words, *more],
+            pass_fds=descriptors,
             stdin=subprocess.DEVNULL,
             stdout=events,
             stderr=complaints,
@@ -114,6 +128,9 @@ def launch(words: Sequence[str], environment: Mapping[str, str], *, plan_path: P
         )
     except OSError as error:
         raise StateError(f"cannot start the run: {error.strerror or error}", where=sys.executable) from error
+    finally:
+        for descriptor in descriptors:
+            os.close(descriptor)
     return Started(process, events, complaints, plan_path)
 
 

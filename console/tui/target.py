@@ -18,6 +18,7 @@ from console.tui import targets
 from console.tui.actions import Situation
 from console.tui.frame import FrameScreen
 from console.tui.keys import bindings
+from console.tui.logins import wanted
 from console.tui.runbooks import RunbooksScreen
 from console.tui.scroll import LineLog, Scroll
 from console.tui.session import Seen, Session
@@ -73,7 +74,8 @@ class TargetScreen(FrameScreen):
     def situation(self) -> Situation:
         known = {summary.id for summary in self.session.found_runs}
         foreign = foreign_run(self.seen.facts, known)
-        return replace(super().situation(), target=self.target.name, foreign=foreign)
+        asked = bool(wanted(self.session, self.seen))
+        return replace(super().situation(), target=self.target.name, foreign=foreign, unanswered=asked)
 
     @property
     def seen(self) -> Seen:
@@ -110,6 +112,9 @@ class TargetScreen(FrameScreen):
         if self.following:
             log.scroll_end(animate=False)
         self._say_title()
+
+    def action_log_in(self) -> None:
+        self.log_in(self.target, self.seen)
 
     def action_shell(self) -> None:
         self.suspended(ssh_words(self.target), None, "cannot start ssh")

@@ -36,6 +36,7 @@ COLUMNS = (
 )
 # Older than this a look says how it was, not how it is.
 STALE_S = 90.0
+AGE_STEP_S = 5.0
 
 OK, BUSY, BAD, UNKNOWN, OFF = "ok", "..", "!!", "??", "--"
 ORDER = (BAD, UNKNOWN, BUSY, OFF, OK)
@@ -121,8 +122,16 @@ def trouble(seen: Seen) -> str:
 
 
 def age(seen: Seen, now: float) -> str:
-    """How old the last good look is."""
-    return "never" if seen.facts is None else short(max(0.0, now - seen.at))
+    """How old the last good look is; below a minute in steps, so that a table of hundreds is not drawn each second."""
+    if seen.facts is None:
+        return "never"
+    seconds = max(0.0, now - seen.at)
+    return short(seconds if seconds >= 60 else seconds // AGE_STEP_S * AGE_STEP_S)
+
+
+def passing(seen: Seen, now: float) -> tuple[str, bool]:
+    """All of a row that changes with nothing but time."""
+    return age(seen, now), _blind(seen, now)
 
 
 def counts(rows: list[Row]) -> str:

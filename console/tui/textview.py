@@ -66,7 +66,7 @@ def of_command(session: Session, words: Sequence[str]) -> TextScreen:
     """What `console WORDS` says."""
 
     async def source(width: int) -> str:
-        said = await ask(words, session.inventory_path, session.environment, width)
+        said = await ask(words, session.inventory_path, session.environment, width, session.answers)
         return said.text if said.code == 0 else f"{said.text.rstrip()}\n\nexit {said.code}"
 
     command = f"console {shlex.join(words)}"

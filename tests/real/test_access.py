@@ -52,7 +52,7 @@ def test_a_bastion_that_asks_for_a_code(host: Host, bastion: Host, make_desk: Ma
     assert headless.code == 7, headless.err
     said = headless.said
     assert f"{bastion.address} (gate@{bastion.address})" in said or f"{bastion.address}:" in said
-    assert "it asks '(gate@" in said or "it asks 'Password" in said
+    assert "nobody is there to answer what it asks" in said
     assert snapshot(host) == before
 
     typed, code = at_a_terminal(desk, "hosts", "login", host.name)

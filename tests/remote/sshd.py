@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,6 +23,7 @@ class Faults:
     refuse_sessions: bool = False
     hang_up_first: int = 0  # so many connections are dropped before any key is asked for
     refuse_login: bool = False
+    asks: dict[str, str] = field(default_factory=dict)  # question → answer; instead of a key
 
 
 @dataclass
@@ -37,6 +38,7 @@ class Sshd:
     connections: list[asyncssh.SSHServerConnection] = field(default_factory=list)
     commands: list[str] = field(default_factory=list)
     logins: int = 0
+    answers: list[tuple[str, ...]] = field(default_factory=list)
     open_sessions: int = 0
     most_sessions: int = 0
     environment: dict[str, str] = field(default_factory=dict)
@@ -174,7 +176,19 @@ class _Login(asyncssh.SSHServer):
         return True
 
     def public_key_auth_supported(self) -> bool:
-        return True
+        return not self._sshd.faults.asks
+
+    def kbdint_auth_supported(self) -> bool:
+        return bool(self._sshd.faults.asks)
+
+    def get_kbdint_challenge(
+        self, username: str, lang: str, submethods: str
+    ) -> tuple[str, str, str, list[tuple[str, bool]]]:
+        return "", "", "en-US", [(text, False) for text in self._sshd.faults.asks]
+
+    def validate_kbdint_response(self, username: str, responses: Sequence[str]) -> bool:
+        self._sshd.answers.append(tuple(responses))
+        return list(responses) == list(self._sshd.faults.asks.values())
 
     def validate_public_key(self, username: str, key: asyncssh.SSHKey) -> bool:
         return not self._sshd.faults.refuse_login and key == self._sshd.user_key.convert_to_public()

@@ -28,8 +28,8 @@ def cells(seen: Seen, now: float) -> dict[str, str]:
 
 
 def test_levels_that_agree_stand_side_by_side() -> None:
-    shown = cells(Seen(facts=made_up.facts(), at=100.0), 103.0)
-    assert [shown[name] for name in ("", "TARGET", "STATE", "AGE")] == ["ok", "node7/chat", "ready", "3s"]
+    shown = cells(Seen(facts=made_up.facts(), at=100.0), 108.0)
+    assert [shown[name] for name in ("", "TARGET", "STATE", "AGE")] == ["ok", "node7/chat", "ready", "5s"]
     assert [shown[place.upper()] for place in PLACES] == ["32768"] * 4
     assert (shown["POOL"], shown["REQ"]) == ("300,000", "2+0")
 

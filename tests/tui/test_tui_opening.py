@@ -14,7 +14,7 @@ from console.clock import SystemClock
 from console.errors import InvalidFileError
 from console.secrets import Redactor
 from console.tui.app import ConsoleApp
-from console.tui.opening import read_world, target_names
+from console.tui.opening import read_world, raw_table, target_names
 from console.tui.session import Session, World
 from tests.tui import made_up
 from tests.tui.conftest import Starts, settle, watch
@@ -63,8 +63,8 @@ async def test_names_stand_there_before_the_world_is_read_and_keys_wait_for_it(s
 async def test_an_inventory_that_cannot_be_read_ends_it_with_what_is_wrong(state_home: Path, tmp_path: Path) -> None:
     path = tmp_path / "hosts.toml"
     path.write_text("schema = 1\n[hosts.node7.services.chat]\nengine = 7\n")
-    assert target_names(path) == ["node7/chat"]
-    session = Session(dict(os.environ), Redactor(), SystemClock(), names=target_names(path))
+    assert target_names(raw_table(path)) == ["node7/chat"]
+    session = Session(dict(os.environ), Redactor(), SystemClock(), names=target_names(raw_table(path)))
     app = ConsoleApp(session, lambda: read_world(session, path))
     async with app.run_test(size=(80, 24)) as pilot:
         for _ in range(200):
@@ -78,4 +78,4 @@ async def test_an_inventory_that_cannot_be_read_ends_it_with_what_is_wrong(state
 def test_names_of_a_broken_inventory_are_none(tmp_path: Path, text: str) -> None:
     path = tmp_path / "hosts.toml"
     path.write_text(text)
-    assert target_names(path) == []
+    assert target_names(raw_table(path)) == []
