@@ -14,7 +14,7 @@ from console.clock import SystemClock
 from console.errors import InvalidFileError
 from console.secrets import Redactor
 from console.tui.app import ConsoleApp
-from console.tui.opening import read_world, raw_table, target_names
+from console.tui.opening import raw_table, read_world, target_names
 from console.tui.session import Session, World
 from tests.tui import made_up
 from tests.tui.conftest import Starts, settle, watch
