@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import os
-import signal
-from contextlib import suppress
 
 from console.changes.base import Made, Seen
 from console.changes.command import send
 from console.errors import RefusedError, StepFailedError
+from console.remote.here import TIMED_OUT, run_here
 from console.remote.session import Reader, Remote, name_of_run
 from console.schema.change import WHERE, BalancerChange
 from console.schema.hosts import call_of
@@ -82,26 +80,10 @@ async def _on_host(
 
 
 async def _here(command: str, timeout_s: float) -> tuple[int, str]:
-    """A command on the machine of the console; it is ended with all it started when it takes too long."""
-    process = await asyncio.create_subprocess_exec(
-        "sh",
-        "-c",
-        command,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-        start_new_session=True,
-    )
-    try:
-        said, _ = await asyncio.wait_for(process.communicate(), timeout_s)
-    except (TimeoutError, asyncio.CancelledError) as error:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        await process.wait()
-        if isinstance(error, asyncio.CancelledError):
-            raise
-        return 124, f"no end within {timeout_s:g} s"
-    return process.returncode or 0, one_line(decode(said), 200)
+    said = await run_here(command, timeout_s)
+    if said.status == TIMED_OUT:
+        return TIMED_OUT, f"no end within {timeout_s:g} s"
+    return said.status, one_line(decode(said.output), 200)
 
 
 async def _call(method: str, url: str, body: str, change: BalancerChange) -> tuple[int, str]:

@@ -50,6 +50,7 @@ class Bench:
     say: Callable[..., object]
     later: Callable[[Coroutine[Any, Any, Any]], None]
     nonce: str = ""
+    model: str = ""  # as the engine names it
     log: str = ""  # the file that the engine logs to, where it is not the journal
     sent: int = 0
     cursor: str = ""

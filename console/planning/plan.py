@@ -119,6 +119,7 @@ def make_plan(
             groups.enough(next(group for group in front if group.name == moved.group), target.name)
     draft.warnings.extend(_without_undo(draft, runbook))
     policy.provable(draft.settings, [step.uses for _, _, step in steps], engine, target)
+    policy.judged(draft.settings, draft.steps, target)
     for change in draft.settings:
         if change.setting == "context_length":
             draft.warnings.extend(groups.mixed(front, change.after or "", engine))
@@ -272,7 +273,7 @@ def _add_edit(draft: Draft, edit: Edit, step_id: str, context: Context) -> str:
         after=edit.after,
         path=edit.path,
         line=edit.line,
-        lossy=name in SETTINGS and SETTINGS[name].lossy,
+        lossy=name in SETTINGS and SETTINGS[name].loses(edit.after),
     )
     draft.warnings.extend(f"{edit.path}:{edit.line}: {note}" for note in edit.notes)
     if edit.already:

@@ -20,7 +20,7 @@ from console.planning import blast_radius, estimates, ownership
 from console.schema.change import CommandChange
 from console.schema.facts import ABLE, Facts
 from console.schema.hosts import Target
-from console.schema.plan import Plan, SettingChange
+from console.schema.plan import Plan, PlannedStep, SettingChange
 from console.schema.runbook import Runbook
 from console.secrets import MASK
 from console.settings.drop_in import decides_others
@@ -161,6 +161,24 @@ def provable(settings: Sequence[SettingChange], uses: Sequence[str], engine: Eng
             where=target.name,
             hint="edit it by hand and look at what it answers; or a runbook with unit.set and without service.verify",
         )
+
+
+def judged(settings: Sequence[SettingChange], steps: Sequence[PlannedStep], target: Target) -> None:
+    """Refuse a change that may cost quality, where nothing in the run would see that it did."""
+    lossy = [each for each in settings if each.lossy]
+    gates = [
+        step
+        for step in steps
+        if step.uses == "gate.quality" and not step.skipped and step.fields.get("parity") != "record"
+    ]
+    served = [step.index for step in steps if step.changes and step.uses in ("unit.set", "service.restart")]
+    if not lossy or (gates and served and gates[-1].index > served[-1]):
+        return
+    raise RefusedError(
+        f"{lossy[0].setting} = {lossy[0].after} may change what the model answers, and nothing after it asks for that",
+        where=target.name,
+        hint="a step gate.quality after service.verify; in change_setting.toml: --set quality=true",
+    )
 
 
 def permitted(plan: Plan, facts: Facts) -> None:

@@ -13,7 +13,7 @@ import asyncssh
 
 from console.clock import Clock
 from console.engines.base import Reply, Request
-from console.errors import UsageError
+from console.errors import UnreachableError, UsageError
 from console.remote.link import Link
 from console.schema.hosts import Service
 from console.secrets import Redactor
@@ -89,6 +89,18 @@ class Forward:
             error_text = f"the body is larger than {BODY_LIMIT // 1024 // 1024} MiB" if cut else ""
             return Reply(status, body, error_text, self._clock.monotonic() - started)
         return Reply(0, error=error_text, duration_s=self._clock.monotonic() - started)
+
+    async def address(self) -> tuple[str, str]:
+        """Where the engine can be asked from here while the connection lives, and its key. Raises ConnectError."""
+        connection = await self._link.connection()
+        if self._generation != self._link.generation:
+            await self.aclose()
+            self._generation = self._link.generation
+        try:
+            client = await self._open(connection)
+        except (asyncssh.Error, asyncssh.ChannelListenError, OSError) as error:
+            raise UnreachableError(f"no way to the engine: {one_line(str(error), 200)}") from None
+        return str(client.base_url).rstrip("/"), self._headers.get("Authorization", "").removeprefix("Bearer ")
 
     async def aclose(self) -> None:
         client, self._client = self._client, None

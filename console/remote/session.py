@@ -174,6 +174,10 @@ class Reader:
             raise UnreachableError("the connection died under a request to the engine", where=self.target.name)
         return reply
 
+    async def engine_address(self) -> tuple[str, str]:
+        """A URL on our loopback that leads to the engine, and its key; for programs of the operator's own."""
+        return await self._forward.address()
+
     async def reconnect(self, *, patience_s: float = 0.0) -> None:
         """Open a dead connection again; a live one stays. Raises ConnectError."""
         await self._link.reconnect(patience_s=patience_s)

@@ -11,19 +11,27 @@ SettingType = Literal["int", "float", "str", "flag"]
 
 @dataclass(frozen=True)
 class SettingName:
-    """A setting as people speak of it. `lossy`: changing it may change what the model answers."""
+    """A setting as people speak of it. `lossy`: it may change what the model answers, but for the values in `exact`."""
 
     name: str
     type: SettingType
     unit: str
     meaning: str
     lossy: bool = False
+    exact: frozenset[str] = frozenset()
 
+    def loses(self, after: str | None) -> bool:
+        """Whether answers may get worse with this value; None: the setting is taken away."""
+        return self.lossy and after is not None and after.lower() not in self.exact
+
+
+# The cache in the type that the model computes in, as the engines spell it.
+_AS_COMPUTED = frozenset({"auto", "bf16", "bfloat16", "f16", "fp16", "float16", "f32", "float32"})
 
 _TABLE = (
     SettingName("context_length", "int", "tokens", "the longest request: prompt and output together"),
     SettingName("mem_fraction", "float", "share", "share of GPU memory for weights and KV pool"),
-    SettingName("kv_cache_dtype", "str", "", "the type the KV cache is kept in", lossy=True),
+    SettingName("kv_cache_dtype", "str", "", "the type the KV cache is kept in", lossy=True, exact=_AS_COMPUTED),
     SettingName("max_total_tokens", "int", "tokens", "the size of the KV pool, instead of what fits"),
     SettingName("max_prefill_tokens", "int", "tokens", "prompt tokens in one prefill batch"),
     SettingName("max_running_requests", "int", "requests", "requests decoded at the same time"),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from console.analysis.workload.retrieval import hidden, same_until
 from console.measure.bench import Bench
+from console.measure.evaluation import evaluate
 from console.measure.limits import UnknownContextError, check_contexts, contexts_of
 from console.measure.prompt import Source
 from console.measure.prompts import text_of
@@ -19,6 +20,7 @@ from console.steps.base import Step, StepIO, StepResult
 
 ANSWER_TOKENS = 16
 PARITY_TOKENS = 64
+EVALUATION_TIMEOUT_S = 3600.0
 PARITY_CLASSES = ("short", "prose", "code", "analysis")
 
 
@@ -28,7 +30,8 @@ class GateQuality(Step):
     What cannot be judged fails it, too, unless `inconclusive = "pass"`. `contexts`: prompt sizes at which a code word
     is hidden at each of `depths` and asked for; a share of `least` must be found. `parity = "record"` keeps answers to
     short prompts before a change, `parity = "compare"` asks the same after it and wants every word the same, which only
-    a lossless change can give. Suites of coding or of safety are yours.
+    a lossless change can give. `command`: a suite of yours (coding, tools, safety), run on this machine with the way
+    to the engine in OPENAI_BASE_URL; the number that ends its last line must be `threshold` at least.
     """
 
     uses: ClassVar[str] = "gate.quality"
@@ -40,6 +43,8 @@ class GateQuality(Step):
     depths: tuple[float, ...] = (0.1, 0.5, 0.9)
     least: float = Field(default=1.0, ge=0, le=1)
     parity: Literal["no", "record", "compare"] = "no"
+    command: str = ""
+    threshold: float | None = None
     inconclusive: Literal["fail", "pass"] = "fail"
 
     @field_validator("contexts", mode="before")
@@ -60,7 +65,17 @@ class GateQuality(Step):
             raise ValueError("depths are shares of the text from 0 to 1, such as [0.1, 0.5, 0.9]")
         return value
 
+    @model_validator(mode="after")
+    def _asks_something(self) -> Self:
+        if bool(self.command) != (self.threshold is not None):
+            raise ValueError("command and threshold belong together: the score that it must reach")
+        if not self.contexts and not self.command and self.parity == "no":
+            raise ValueError("nothing is asked: give contexts, parity or a command")
+        return self
+
     def title(self, target: Target) -> str:
+        if self.command and self.parity != "record":
+            return f"are answers still right? asks here: {self.command}"
         return "keep answers to compare with" if self.parity == "record" else "are answers still right?"
 
     async def run(self, io: StepIO) -> StepResult:
@@ -73,9 +88,11 @@ class GateQuality(Step):
             io.emit(
                 FindingMade(target=io.plan.target.name, name="pool_served", value=pool, unit="tokens", source="engine")
             )
-        told = [await self._retrieval(io, bench)]
+        told = [await self._retrieval(io, bench)] if self.contexts else []
         if self.parity == "compare":
             told.append(await self._compare(io, bench))
+        if self.command:
+            told.append(await self._evaluated(io, bench))
         failed = [text for ok, text in told if ok is False]
         unsure = [text for ok, text in told if ok is None]
         if failed:
@@ -123,6 +140,25 @@ class GateQuality(Step):
         if lost:
             return False, f"{found} of {asked} hidden codes found, lost at {', '.join(lost)}"
         return None, f"{len(errors)} of {asked} requests failed: {errors[0]}"
+
+    async def _evaluated(self, io: StepIO, bench: Bench) -> tuple[bool | None, str]:
+        assert self.threshold is not None
+        bench.say(phase="your evaluation")
+        timeout_s = io.step.timeout_s or EVALUATION_TIMEOUT_S
+        found = await evaluate(bench.reader, self.command, bench.model, timeout_s)
+        if found.score is None:
+            return None, found.said
+        io.emit(
+            FindingMade(
+                target=io.plan.target.name,
+                name="evaluation",
+                value=found.score,
+                method="command",
+                flags=(f"threshold {self.threshold:g}",),
+            )
+        )
+        enough = found.score >= self.threshold
+        return enough, f"your evaluation: {found.score:g}, {'at least' if enough else 'below'} {self.threshold:g}"
 
     async def _text(self, bench: Bench, size: int) -> str:
         """A text of nearly that many tokens by the engine's count, with room for what is hidden in it and asked."""

@@ -57,6 +57,7 @@ async def bench_of(io: StepIO, *, on_live: bool) -> Bench:
         say=lambda **said: io.emit(StepProgress(target=facts.target, step=io.step.id, **said)),
         later=io.later,
         nonce=io.request_id[-12:],
+        model=serving.model or "",
         log=facts.log.path,
     )
     await bench.watch()

@@ -358,10 +358,32 @@ def test_a_flag_the_engine_does_not_know_stays_a_flag() -> None:
     assert (setting.setting, setting.flag, setting.sentence) == ("--opaque", "--opaque", "--opaque 7 -> 8")
 
 
+def adding(setting: str, to: str) -> str:
+    return HEAD + f'\n[[step]]\nuses = "unit.set"\nsetting = "{setting}"\nto = "{to}"\nwhen_absent = "add"\n' + REST
+
+
+GATE = '\n[[step]]\nuses = "gate.quality"\n'
+
+
 def test_lossy_settings_say_so() -> None:
-    text = HEAD + '\n[[step]]\nuses = "unit.set"\nsetting = "dtype"\nto = "float16"\nwhen_absent = "add"\n' + REST
-    assert [setting.lossy for setting in made(text).settings] == [True]
+    assert [setting.lossy for setting in made(adding("dtype", "float16") + GATE).settings] == [True]
     assert [setting.lossy for setting in made().settings] == [False]
+    assert [setting.lossy for setting in made(adding("kv_cache_dtype", "BF16")).settings] == [False]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        adding("kv_cache_dtype", "fp8_e4m3"),
+        adding("kv_cache_dtype", "fp8_e4m3") + GATE + 'parity = "record"\n',
+        adding("kv_cache_dtype", "fp8_e4m3") + GATE + 'when = "mem_fraction"\n',
+        adding("kv_cache_dtype", "fp8_e4m3").replace("\n[[step]]", GATE + "\n[[step]]", 1),
+    ],
+)
+def test_a_lossy_change_wants_a_gate_behind_it_that_is_not_skipped(text: str) -> None:
+    with pytest.raises(RefusedError, match="kv_cache_dtype = fp8_e4m3 may change what the model answers") as refused:
+        made(text)
+    assert "--set quality=true" in refused.value.hint
 
 
 def test_a_step_keeps_its_own_failure_policy_and_timeout() -> None:
@@ -389,9 +411,9 @@ def test_the_units_secrets_are_not_in_the_plan() -> None:
 
 
 def test_a_secret_beside_an_added_flag_stays_out_of_the_splice() -> None:
-    text = HEAD + '\n[[step]]\nuses = "unit.set"\nsetting = "kv_cache_dtype"\nto = "fp8_e4m3"\nwhen_absent = "add"\n'
+    text = adding("kv_cache_dtype", "fp8_e4m3") + GATE
     one_line = f"[Service]\nExecStart=/opt/x --context-length 1 --api-key {KEY}\n"
-    plan = made(text + REST, facts(one_line))
+    plan = made(text, facts(one_line))
     assert KEY not in plan.model_dump_json()
 
 

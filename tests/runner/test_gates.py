@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -30,3 +31,31 @@ def test_answers_that_hold_let_an_fp8_cache_stay_and_wrong_long_ones_bring_the_o
     assert (code, of_type(events, "target.finished")[0]["outcome"]) == (0, "verified")
     (found,) = [one for one in of_type(events, "finding.made") if one["name"] == "retrieval"]
     assert (found["value"], found["n"]) == (1.0, 6)
+
+
+ASKS = """\
+schema = 1
+name = "ours"
+title = "Our own evaluation"
+on_failure = "stop"
+
+[[step]]
+uses = "gate.quality"
+contexts = []
+command = {command}
+threshold = {threshold}
+"""
+
+
+@pytest.mark.parametrize(("threshold", "expected"), [(1, 0), (1.5, 1)])
+def test_an_evaluation_of_the_operators_own_reaches_the_engine(
+    desk: Desk, tmp_path: Path, threshold: float, expected: int
+) -> None:
+    book = tmp_path / "ours.toml"
+    asks = "import os, urllib.request as r; r.urlopen(os.environ['OPENAI_BASE_URL'] + '/models'); print(1)"
+    command = json.dumps(f'python3 -c "{asks}"')
+    book.write_text(ASKS.replace("{threshold}", str(threshold)).replace("{command}", command))
+    code, events = desk.extend_with(book, "--yes")
+    assert code == expected
+    (found,) = [one for one in of_type(events, "finding.made") if one["name"] == "evaluation"]
+    assert (found["value"], found["method"], found["flags"]) == (1.0, "command", [f"threshold {threshold:g}"])
