@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from console.changes import file as file_change
 from console.changes.base import Seen
 from console.changes.restart import from_now
 from console.engines.base import Engine
 from console.errors import ForeignEditError
 from console.planning import answers, differences, estimates
+from console.remote.files import read_file
 from console.remote.session import Reader
 from console.runner.three_way import three_way
 from console.schema.change import Change, FileChange, RestartChange
@@ -57,17 +57,35 @@ async def seen_files(plan: Plan, reader: Reader, root: str) -> dict[str, Seen]:
     `root`: the run whose ledger entry holds the backups, for the three-way difference.
     """
     found: dict[str, Seen] = {}
+    for path, writes in written_files(plan).items():
+        now = (await read_file(reader, path)).digest
+        states = [writes[0].sha256_before, *(change.sha256_after for change in writes)]
+        if now not in states:
+            raise ForeignEditError(
+                f"{writes[0].path} was edited since by somebody else: nothing is touched\n"
+                + await three_way(writes[0], plan, root, reader),
+                where=plan.target.name,
+                hint="decide by hand which of the two stays; the backup is in the ledger on the host",
+            )
+        # A plan may write a file more than once: then it shows how many of these writes were made.
+        made = states.index(now)
+        found |= {change.id: "after" if number <= made else "before" for number, change in enumerate(writes, start=1)}
+    return found
+
+
+def written_files(plan: Plan) -> dict[str, list[FileChange]]:
+    """Each file that a plan writes, with the changes that do, in their order."""
+    found: dict[str, list[FileChange]] = {}
     for change in plan.changes:
         if isinstance(change, FileChange):
-            found[change.id] = await file_change.look(change, reader)
-            if found[change.id] == "foreign":
-                raise ForeignEditError(
-                    f"{change.path} was edited since by somebody else: nothing is touched\n"
-                    + await three_way(change, plan, root, reader),
-                    where=plan.target.name,
-                    hint="decide by hand which of the two stays; the backup is in the ledger on the host",
-                )
+            found.setdefault(change.real_path, []).append(change)
     return found
+
+
+async def is_back(change: FileChange, plan: Plan, reader: Reader) -> bool:
+    """Whether its file is as it was before the plan."""
+    first = written_files(plan)[change.real_path][0]
+    return (await read_file(reader, change.real_path)).digest == first.sha256_before
 
 
 def runs_new(plan: Plan, facts: Facts, engine: Engine) -> bool | None:
@@ -127,7 +145,7 @@ def loaded_is_disk(facts: Facts) -> bool:
 def without_ours(facts: Facts, plan: Plan, seen: dict[str, Seen]) -> EffectiveUnit:
     """The unit as it would be on disk without what the plan wrote."""
     unit = unit_of(facts)
-    for change in plan.changes:
+    for change in reversed(plan.changes):
         if isinstance(change, FileChange) and seen.get(change.id) == "after" and not change.removes:
             unit = unit.with_content(change.path, apply(unit.content(change.path), inverse(change.splices)))
     return unit

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from console.changes import kinds
 from console.engines.registry import engine_named
 from console.facts.collect import collect
 from console.remote.ledger import read_ledger
@@ -50,7 +49,7 @@ async def told(
                 # Whether it happened or not, the guard restarted the unit after it.
                 emit(ChangeUndone(**of(change, target), how="guard"))
             continue
-        if await kinds.look(change.change, reader) == "before":
+        if await again.is_back(change.change, plan, reader):
             emit(ChangeUndone(**of(change, target), how="guard"))
         else:
             left.append(f"{change.change.path} is not as it was before the run")

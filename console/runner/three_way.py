@@ -8,7 +8,8 @@ from console.errors import ConnectError
 from console.planning.differences import text_diff
 from console.remote.files import read_file
 from console.remote.session import Reader
-from console.schema.change import FileChange
+from console.runner.ledger import kept_files
+from console.schema.change import ABSENT, FileChange
 from console.schema.plan import Plan
 from console.schema.splice import apply
 from console.untrusted import clean
@@ -16,20 +17,23 @@ from console.untrusted import clean
 
 async def three_way(change: FileChange, plan: Plan, entry_run: str, reader: Reader) -> str:
     """Both differences, masked, from the backup in the ledger; or why they cannot be shown."""
-    files = [each for each in plan.changes if isinstance(each, FileChange)]
+    writes = [each for each in plan.changes if isinstance(each, FileChange) and each.real_path == change.real_path]
     target = plan.target
     folder = f"{target.host.state_folder}/{target.service.unit}/{entry_run}"
-    backup = f"{folder}/backup-{files.index(change) + 1}"
+    kept = next(file for file in kept_files(plan.changes) if file.path == change.real_path)
+    backup = f"{folder}/{kept.backup}"
     try:
         now = await read_file(reader, change.real_path)
-        before = None if change.makes else await read_file(reader, backup)
+        before = None if kept.before == ABSENT else await read_file(reader, backup)
     except ConnectError as error:
         return f"the backup could not be read: {error.message}"
-    if before is not None and before.sha256 != change.sha256_before:
+    if before is not None and before.sha256 != kept.before:
         return f"{backup} is not the file as it was before the run"
     old = before.content if before is not None else None
-    ours = None if change.removes else apply(old or b"", change.splices)
-    if ours is not None and hashlib.sha256(ours).hexdigest() != change.sha256_after:
+    ours = old
+    for each in writes:
+        ours = None if each.removes else apply(ours or b"", each.splices)
+    if ours is not None and hashlib.sha256(ours).hexdigest() != kept.after:
         return f"{backup} does not become what the run wrote"
     said = [
         f"what run {entry_run} changed:",

@@ -19,7 +19,7 @@ from console.errors import (
 )
 from console.facts.collect import collect
 from console.remote.ledger import read_ledger
-from console.runner import describe, front_door
+from console.runner import again, describe, front_door
 from console.runner.carry import carry, reach
 from console.runs.listing import PENDING
 from console.schema.change import BalancerChange, Change, CommandChange, FileChange, ReloadChange, RestartChange
@@ -149,7 +149,7 @@ async def _left_by_guard(run: TargetRun, entry: dict[str, Any]) -> list[str]:
             if entry.get("balancer") == "in":
                 run.moved.clear()
                 run.context.emit(ChangeUndone(how="guard", **say))
-        elif isinstance(change, FileChange) and await kinds.look(change, run.lock.remote) != "before":
+        elif isinstance(change, FileChange) and not await again.is_back(change, run.planned(), run.lock.remote):
             left.append(f"{change.path} is not as it was before the run")
         else:
             run.context.emit(ChangeUndone(how="guard", **say))

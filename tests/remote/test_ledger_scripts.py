@@ -256,3 +256,13 @@ async def test_a_file_that_was_taken_away_comes_back_with_its_folder(remote: Rem
     assert undo(sshd).returncode == 0
     assert unit.read_text() == BEFORE
     assert unit.parent.stat().st_mode & 0o777 == 0o755
+
+
+async def test_a_file_between_two_writes_of_a_run_is_no_strangers(remote: Remote, sshd: Sshd, unit: Path) -> None:
+    table = b64(f"{unit}\t{digest(BEFORE)}\t{digest('last')}\tbackup-1\t{digest('a')},{digest('b')}\n")
+    kept = (str(unit), "backup-1")
+    await remote.act("act_ledger.sh", str(sshd.state), UNIT, "01RUN", b64("{}"), table, "", *kept)
+    for text, status in (("a", 0), ("b", 0), ("last", 0), (BEFORE, 0), ("c", 1)):
+        unit.write_text(text)
+        assert undo(sshd).returncode == status
+        assert unit.read_text() == (text if status else BEFORE)

@@ -11,6 +11,7 @@ import pytest
 
 from console.errors import LockHeldError, RefusedError
 from console.remote.scripts import Output
+from console.runner import again
 from console.runner.context import RunContext
 from console.runner.ledger import Ledger, settle
 from console.schema.change import CommandChange, FileChange, ReloadChange
@@ -149,6 +150,36 @@ async def test_it_is_written_with_every_file_and_its_backup(run: RunContext) -> 
         f"{DROPIN}\t{'c' * 64}\t{'d' * 64}\tbackup-2",
     ]
     assert args[5:] == ("", FRAGMENT, "backup-1", DROPIN, "backup-2")
+
+
+async def test_a_file_written_twice_is_kept_once(run: RunContext) -> None:
+    remote = FakeRemote()
+    again = file_change(id="c3", sha256_before=sha256(AFTER.encode()), sha256_after="d" * 64, splices=())
+    await ledger(run, made(file_change(), again), remote).write()
+    args = remote.told[0][1]
+    first, between = sha256(UNIT.encode()), sha256(AFTER.encode())
+    assert decoded(args[4]) == f"{FRAGMENT}\t{first}\t{'d' * 64}\tbackup-1\t{between}\n"
+    assert args[5:] == ("", FRAGMENT, "backup-1")
+
+
+@pytest.mark.parametrize(("folder", "kept"), [(True, "no-folder"), (False, "no-file")])
+async def test_of_a_file_that_is_made_there_is_no_backup(run: RunContext, folder: bool, kept: str) -> None:
+    remote = FakeRemote()
+    await ledger(run, made(file_change(DROPIN, sha256_before="absent", folder=folder)), remote).write()
+    args = remote.told[0][1]
+    assert decoded(args[4]).split("\t")[1::2] == ["absent", f"{kept}\n"]
+    assert args[5:] == ("",)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [(UNIT, ["before", "before"]), (AFTER, ["after", "before"]), ("last", ["after", "after"])],
+)
+async def test_how_far_a_file_of_two_writes_is(content: str, said: list[str]) -> None:
+    again_at = file_change(id="c3", sha256_before=sha256(AFTER.encode()), sha256_after=sha256(b"last"), splices=())
+    plan = made(file_change(id="c1"), again_at)
+    seen = await again.seen_files(plan, FakeRemote({FRAGMENT: content.encode()}), RUN)
+    assert [seen["c1"], seen["c3"]] == said
 
 
 async def test_the_target_of_a_link_is_what_is_kept(run: RunContext) -> None:

@@ -119,10 +119,15 @@ flock -n 9 || again
 printf '{"run": "guard of %s", "operator": "the guard", "since": "%s"}\n' "$run" "$(date -u +%Y-%m-%dT%H:%M:%SZ)" >"$lock"
 
 after_count=0
-while IFS='	' read -r path before after _; do
+while IFS='	' read -r path before after _ between; do
   now=$(digest_of "$path") || now=unreadable
+  case ,$after,$between, in
+    *",$now,"*)
+      after_count=$((after_count + 1))
+      continue
+      ;;
+  esac
   case $now in
-    "$after") after_count=$((after_count + 1)) ;;
     "$before") ;;
     *) over "stood down: $path was edited since by somebody else; nothing was touched" ;;
   esac

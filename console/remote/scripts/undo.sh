@@ -1,6 +1,6 @@
 #!/bin/sh
 # Puts back the files that one run of `console` changed, reloads systemd and restarts the unit.
-# Lies beside files.tsv (path, digest before, digest after, backup) and the backups. Run it as root:
+# Lies beside files.tsv (path, digest before, digest after, backup, digests between) and the backups. Run it as root:
 #   sh undo.sh                 put back, reload, restart
 #   sh undo.sh --no-restart    put back and reload; the running process stays as it is
 #   sh undo.sh --balancer-in   only put it into its balancer again, where the run took it out
@@ -45,20 +45,23 @@ digest_of() {
   printf '%s\n' "${digest_text%% *}"
 }
 
-while IFS=$tab read -r path before after backup; do
+while IFS=$tab read -r path before after backup between; do
   now=$(digest_of "$path")
-  if [ "$now" != "$before" ] && [ "$now" != "$after" ]; then
-    echo "$path was edited since (now $now): nothing was touched" >&2
-    exit 1
-  fi
+  case ,$before,$after,$between, in
+    *",$now,"*) ;;
+    *)
+      echo "$path was edited since (now $now): nothing was touched" >&2
+      exit 1
+      ;;
+  esac
   if [ "$before" != absent ] && [ "$(digest_of "$here/$backup")" != "$before" ]; then
     echo "$here/$backup is not the file as it was: nothing was touched" >&2
     exit 1
   fi
 done <"$here/files.tsv"
 
-while IFS=$tab read -r path before after backup; do
-  if [ "$(digest_of "$path")" != "$after" ]; then
+while IFS=$tab read -r path before after backup _; do
+  if [ "$(digest_of "$path")" = "$before" ]; then
     echo "already as it was: $path"
   elif [ "$before" = absent ]; then
     folder=$(dirname -- "$path")
