@@ -15,8 +15,13 @@ from console.untrusted import clean, decode
 
 # Progress bars redraw themselves with \r; each state is a line of its own.
 _BREAKS = re.compile(r"[\r\n]+")
-# `web-1  | what the service said`
-_COMPOSED = re.compile(r"[\w.-]{1,80} +\| ")
+# What stands before the engine's own words in a file: `web-1  | …` of compose, or the month, time, host and process of
+# syslog and of `journalctl` into a file; the month in the language of whoever wrote it: `Okt 03`, `3月 04`, `4 мар`.
+_BEFORE = re.compile(
+    r"[\w.-]{1,80} +\| "
+    r"|(?:[^\W\d]{2,6}\.? +\d{1,2}|\d{1,2}\.? +[^\W\d]{2,6}\.?|\d{1,2}[月월] +\d{1,2}) \d\d:\d\d:\d\d \S{1,255} "
+    r"[\w./@:-]{1,255}(?:\[\d+\])?: "
+)
 LONGEST_LINE = 4000
 
 
@@ -79,9 +84,9 @@ def parse_log(output: bytes, redactor: Redactor, engine: Engine, invocation: str
 
 
 def read_line(engine: Engine, text: str) -> LogLine | None:
-    """A line as the engine's table reads it, without what compose puts before the lines of each service."""
+    """A line as the engine's table reads it, without what compose or a syslog put before it."""
     read = engine.read_log(text)
-    return read if read is not None or (said := _COMPOSED.match(text)) is None else engine.read_log(text[said.end() :])
+    return read if read is not None or (said := _BEFORE.match(text)) is None else engine.read_log(text[said.end() :])
 
 
 def last_start(lines: Sequence[JournalLine]) -> int | None:

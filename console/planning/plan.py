@@ -106,7 +106,8 @@ def make_plan(
     )
     load_s = facts.load_times_s[0] if facts.load_times_s else None
     draft.warnings.extend(redactor.text(each.text) for each in unit_sanity.findings(unit, engine, load_s))
-    policy.one_node(list(facts.process.argv) or disk_argv or [], engine, target)
+    for argv in (facts.process.argv, disk_argv or []):
+        policy.one_node(argv, engine, target)
     steps = _steps(runbook, values)
     for index, (step_id, table, step) in enumerate(steps):
         _plan_step(

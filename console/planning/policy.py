@@ -148,7 +148,8 @@ def one_node(argv: Sequence[str], engine: Engine, target: Target) -> None:
         raise RefusedError(
             f"{part}: this unit is one part of an engine on several machines, which start and stop together",
             where=target.name,
-            hint="not done by this program yet: change all parts by hand, in one go",
+            hint="hosts.toml has no way to say which the others are (a key like nodes = […]) yet: change all parts by "
+            "hand, in one go",
         )
 
 

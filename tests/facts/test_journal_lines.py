@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from console.engines.registry import engine_named
-from console.facts.journal import Journal, parse_journal
+from console.facts.journal import Journal, parse_journal, read_line
 from console.secrets import Redactor
 
 ENGINE = engine_named("sglang")
@@ -90,3 +92,24 @@ def test_what_compose_puts_before_a_line_hides_it_from_nobody() -> None:
     assert line.read is not None
     assert line.read.kind == "ready"
     assert line.text.startswith("chat-1  | ")
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "",
+        "web-1  | ",
+        "Oct  3 08:00:00 node7 vllm[42]: ",
+        "Okt 03 08:00:00 node7 vllm[42]: ",
+        "Mär 03 08:00:00 node7 vllm: ",
+        "févr. 03 08:00:00 node7.example.net chat@a.service[42]: ",
+        "мар 03 08:00:00 node7 vllm[42]: ",
+        "3月 03 08:00:00 node7 vllm[42]: ",
+        "3 mars 08:00:00 node7 vllm[42]: ",
+    ],
+)
+def test_what_a_syslog_puts_before_a_line_is_passed_over_in_any_language(before: str) -> None:
+    told = "INFO:     Application startup complete."
+    read = read_line(engine_named("vllm"), f"{before}{told}")
+    assert read is not None
+    assert read.kind == "ready"
