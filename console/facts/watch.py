@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from console.engines.base import Engine, LogLine
-from console.facts.journal import JournalLine, last_start, parse_journal, parse_log
+from console.facts.journal import JournalLine, last_start, parse_in_slices, parse_log
 from console.facts.parse import pairs
 from console.remote.session import Reader
 from console.remote.systemd import parse_unit
@@ -69,7 +69,7 @@ async def watch_once(
     sections = output.sections
     unit = parse_unit(decode(sections.get("unit", b"")), service.unit)
     host = pairs(sections.get("host", b""))
-    journal = parse_journal(sections.get("journal", b""), reader.redactor, engine)
+    journal = await parse_in_slices(sections.get("journal", b""), reader.redactor, engine)
     # Without a line yet there is no cursor: then everything since now counts.
     on = journal.cursor or in_journal or f"@{host.get('now', '0')}"
     lines = journal.lines

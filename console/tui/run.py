@@ -41,6 +41,7 @@ from console.views.standing import left_where
 FLUSH_S = 0.1
 EVENTS_AT_ONCE = 200
 LOG_LINES = 5000
+LINES_AT_ONCE = 1000
 MORE_MINUTES = 5.0
 # Lines of a terminal below which the end of a run takes the place of its log.
 LOW = 30
@@ -174,15 +175,18 @@ class RunScreen(FrameScreen):
     # -- showing ----------------------------------------------------------------------------------------------------
 
     def _flush(self) -> None:
-        """Ten times a second at most, whatever comes in: a line at a time would start a thread each."""
+        """Ten times a second at most, and so many lines at a time: whatever comes in, a key is answered between two."""
         if self.started is not None:
             self.started.look()
             if self.directory is None and self.started.run_id:
                 self.directory = RunDirectory(self.session.base / self.started.run_id)
                 self._follow()
+        del self.pending[:-LOG_LINES]  # the log would let go of them
+        if not self.is_current:
+            return  # drawn again under a question, it would be drawn twice; all of it is there when that is gone
         log = self.query_one("#log", LineLog)
         if self.pending:
-            batch, self.pending = self.pending, []
+            batch, self.pending = self.pending[:LINES_AT_ONCE], self.pending[LINES_AT_ONCE:]
             log.write_lines([self.session.safe(line) for line in batch])
         if self.at_tail and log.scroll_offset.y < log.max_scroll_y:
             # textual: a Log whose box got smaller no longer counts as being at its end.

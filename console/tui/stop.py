@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import ClassVar, Literal
 
 from textual.app import ComposeResult
@@ -56,7 +56,11 @@ class StopScreen(QuietModal[str]):
             return
         ready = "Press l, b or w" if self.armed else "one moment: keys of before do not count"
         said = [ready, "", *stop_lines(self.state, self.plan, self.room)]
-        self.query_one("#choices", Static).update(self.say("\n".join(said)))
+        if said != self._said:
+            self._said = said
+            self.query_one("#choices", Static).update(self.say("\n".join(said)))
+
+    _said: Sequence[str] = ()
 
     def on_armed(self) -> None:
         self._show()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 
 import pytest
 
 from console.engines.registry import engine_named
-from console.facts.journal import Journal, parse_journal, read_line
+from console.facts.journal import SLICE_LINES, Journal, parse_in_slices, parse_journal, read_line
 from console.secrets import Redactor
 
 ENGINE = engine_named("sglang")
@@ -113,3 +114,21 @@ def test_what_a_syslog_puts_before_a_line_is_passed_over_in_any_language(before:
     read = read_line(engine_named("vllm"), f"{before}{told}")
     assert read is not None
     assert read.kind == "ready"
+
+
+async def test_thousands_of_lines_say_the_same_in_slices_and_let_others_go_on() -> None:
+    raw = b"-- a word of journalctl\n" + b"".join(
+        entry(f"line {number}", __CURSOR=f"s={number}") for number in range(10 * SLICE_LINES + 7)
+    )
+    turns = 0
+
+    async def other() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    beside = asyncio.create_task(other())
+    assert await parse_in_slices(raw, Redactor(), ENGINE) == parse(raw)
+    beside.cancel()
+    assert turns >= 10

@@ -29,10 +29,12 @@ from console.secrets import Redactor
 from console.tui.app import ConsoleApp
 from console.tui.fleet import FleetScreen
 from console.tui.history import HistoryScreen
+from console.tui.preferences import Preferences
 from console.tui.run import RunScreen
 from console.tui.series import SeriesScreen
 from console.tui.session import Session, World
 from console.tui.stop import StopScreen
+from console.views.plain import to_ascii
 from tests.tui import made_up
 from tests.tui.conftest import Starts, settle, watch
 from tests.views import story
@@ -78,12 +80,12 @@ def fleet() -> tuple[list[str], dict[str, Any]]:
 
 @asynccontextmanager
 async def opened(
-    base: Path, size: tuple[int, int], environment: Mapping[str, str]
+    base: Path, size: tuple[int, int], environment: Mapping[str, str], preferences: Preferences | None = None
 ) -> AsyncIterator[tuple[ConsoleApp, Pilot[None], RunDirectory]]:
     """The app at the fleet, with a run that waits, one that was rolled back and one that measured."""
     hosts, known = fleet()
     given = dict(environment) | {"XDG_STATE_HOME": str(base)}
-    session = Session(given, Redactor(), Still())
+    session = Session(given, Redactor(), Still(), preferences=preferences or Preferences())
     session.know(
         World(made_up.inventory(Path("/home/ops/hosts.toml"), hosts=hosts), made_up.FakeLooks(known), Starts())
     )
@@ -226,6 +228,18 @@ def case(name: str, size: tuple[int, int]) -> Path:
     return CASES / f"{name}-{size[0]}x{size[1]}.txt"
 
 
+# What ASCII borders have for the lines of the others; where a thumb ends within a line of the scroll bar is not shown.
+PLAIN = str.maketrans("─━│╭╮╰╯▁▂▃▄▅▆▇█", "--|++++        ")
+
+
+def in_ascii(name: str, size: tuple[int, int]) -> str:
+    """What a screen shows with --ascii: the same in other characters; but a chart, which is drawn from others."""
+    if name == "series":
+        return case("series-ascii", size).read_text("utf-8")
+    plain = to_ascii(case(name, size).read_text("utf-8").translate(PLAIN))
+    return "\n".join(line.rstrip() for line in plain.split("\n"))
+
+
 def colours(name: str) -> Path:
     return CASES / f"{name}-colours.txt"
 
@@ -247,6 +261,11 @@ async def write_all() -> None:
                     case(one.name, size).write_text(one.text + "\n", "utf-8")
                     if size == SIZES[0]:
                         colours(one.name).write_text(one.colours + "\n", "utf-8")
+        with tempfile.TemporaryDirectory() as name:
+            async with opened(Path(name), size, {}, Preferences(ascii=True)) as (app, pilot, _):
+                async for one in shots(app, pilot):
+                    if one.name == "series":
+                        case("series-ascii", size).write_text(one.text + "\n", "utf-8")
     with tempfile.TemporaryDirectory() as name:
         PICTURE.write_text(await picture(Path(name)), "utf-8")
 
