@@ -70,6 +70,11 @@ def not_ours(unit: EffectiveUnit) -> dict[str, str]:
     return found
 
 
+def seen_through(unit: EffectiveUnit) -> EffectiveUnit:
+    """The unit for a look at what its files say, whoever may edit them."""
+    return replace(unit, covered=frozenset(not_ours(unit)))
+
+
 def cover(unit: EffectiveUnit, engine: Engine, what: Sought) -> Cover:
     """Where the setting is to be edited. Raises what `locate` raises, and where no drop-in would win."""
     foreign = not_ours(unit)

@@ -6,6 +6,7 @@ from console.engines.base import Engine
 from console.errors import RefusedError
 from console.schema.events import LevelsRead
 from console.schema.facts import Facts
+from console.settings.drop_in import seen_through
 from console.settings.flags import Sought, sought
 from console.settings.levels import NOT_GIVEN, Level, Levels, compare, level_of_loaded, level_of_words
 from console.settings.locate import locate
@@ -32,7 +33,7 @@ def levels_of(facts: Facts, engine: Engine, setting: str) -> Levels:
 def _disk(facts: Facts, engine: Engine, what: Sought) -> tuple[Level, Form]:
     """What the files say, and in which form, through wrappers and variables."""
     try:
-        place = locate(unit_of(facts), engine, what, edit_source=True)
+        place = locate(seen_through(unit_of(facts)), engine, what, edit_source=True)
     except RefusedError as error:
         return Level(None, error.message), "word"
     if isinstance(place, Absent):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from console.engines.base import Engine
 from console.errors import ConsoleError
 from console.schema.facts import Facts, UnitFile
+from console.settings.drop_in import seen_through
 from console.settings.flags import sought
 from console.settings.locate import locate
 from console.settings.resolve import unit_of
@@ -22,7 +23,7 @@ def winning_lines(facts: Facts, engine: Engine, settings: Sequence[str]) -> dict
     found: dict[tuple[str, int], list[str]] = {}
     for setting in settings:
         try:
-            place = locate(unit_of(facts), engine, sought(engine, setting=setting))
+            place = locate(seen_through(unit_of(facts)), engine, sought(engine, setting=setting))
         except (ConsoleError, ValueError) as error:
             found.setdefault(("", 0), []).append(f"{setting}: {str(error).splitlines()[0]}")
             continue

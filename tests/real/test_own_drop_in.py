@@ -53,6 +53,11 @@ def test_a_unit_of_a_package(host: Host, make_desk: MakeDesk) -> None:
     assert serving(host) == 200000
     assert f"+--- /dev/null\n++++ b{DROP_IN}" in desk.git("show", "--format=", "HEAD")
     assert done.record["settings"][0]["path"] == DROP_IN
+    levels = done.of("levels.read")
+    assert [levels[0]["disk"], *(levels[-1][name] for name in ("disk", "loaded", "running", "serving"))] == [
+        "32768",
+        *["200000"] * 4,
+    ]
 
     back = other.console("rollback", f"{host.name}/k26", "--yes")
 

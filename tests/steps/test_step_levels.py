@@ -16,6 +16,14 @@ def test_all_four_agree() -> None:
     assert levels.pool_tokens == 88_000
 
 
+def test_the_file_of_a_package_is_read_like_any_other() -> None:
+    seen, path = facts(), "/usr/lib/systemd/system/chat.service"
+    moved = seen.files[0].model_copy(update={"path": path, "real_path": path})
+    unit = seen.unit.model_copy(update={"fragment_path": path})
+    levels = levels_of(seen.model_copy(update={"files": (moved,), "unit": unit}), SGLANG, "context_length")
+    assert (levels.disk.value, levels.agree) == ("32768", True)
+
+
 def test_an_edit_nobody_restarted_shows_at_the_running_process() -> None:
     seen = facts(dropins={DROPIN: WINDOW}, running=ARGV)
     seen = seen.model_copy(update={"unit": seen.unit.model_copy(update={"exec_start": (WINDOW.split("=")[-1],)})})
