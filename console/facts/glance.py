@@ -5,7 +5,7 @@ from __future__ import annotations
 from console.clock import stamp
 from console.engines.base import Engine
 from console.facts.collect import FACTS_TIMEOUT_S, ask_serving, learn
-from console.facts.parse import parse_host, parse_lock, parse_process, with_load
+from console.facts.parse import parse_guard, parse_host, parse_lock, parse_process, with_load
 from console.remote.files import parse_files
 from console.remote.session import Reader
 from console.remote.systemd import parse_unit
@@ -24,7 +24,7 @@ def unprivileged(target: Target) -> Target:
 
 
 async def glance(reader: Reader, engine: Engine, before: Facts | None = None) -> Facts:
-    """What moves: unit, files, process, GPUs, lock, and what is served. Raises ConnectError.
+    """What moves: unit, files, process, GPUs, lock, guard, and what is served. Raises ConnectError.
 
     What needs root or the journal is of `before`, the last whole look, where the host was not booted since: ledger,
     Xid lines, load times, paths.
@@ -59,6 +59,7 @@ async def glance(reader: Reader, engine: Engine, before: Facts | None = None) ->
         serving=serving,
         serving_reason=reason,
         lock=parse_lock(sections.get("lock", b"")),
+        guard=parse_guard(sections.get("guard", b""), host.uptime_s, b"", files),
     )
     if before is None:
         return fresh

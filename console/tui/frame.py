@@ -28,6 +28,14 @@ if TYPE_CHECKING:
 
 TITLES = {"fleet": "Fleet", "runs": "Runs", "measure": "Measure", "history": "History"}
 NARROW = 60
+# Of the sixteen colours these are too pale on a light ground; read there at 4.5:1 at least (WCAG 2.1, 1.4.3).
+IN_LIGHT = {
+    "green": "#0b540b",
+    "yellow": "#5c4500",
+    "bold magenta": "bold #66207a",
+    "bold red": "bold #960f0f",
+    "bold yellow": "bold #5c4500",
+}
 
 
 class FrameScreen(ActingScreen[None]):
@@ -132,6 +140,8 @@ class FrameScreen(ActingScreen[None]):
     def cell(self, text: str, style: str = "") -> Text:
         """One cell of a table: DataTable would read a str as markup."""
         coloured = style if self.session.colour else ""
+        if self.session.preferences.theme == "light":
+            coloured = IN_LIGHT.get(coloured, coloured)
         return Text(one_line(self.session.safe(text)), style=coloured, no_wrap=True, overflow="ellipsis")
 
     def situation(self) -> Situation:

@@ -107,9 +107,11 @@ def since(facts: Facts, verified: Mapping[str, str]) -> str:
 
 
 def held_by(facts: Facts) -> str:
-    """The run that holds the lock, or a change that somebody left open."""
+    """The run that holds the lock, when a guard looks next, or a change that somebody left open."""
     if facts.lock.held:
         return f"lock {facts.lock.run[-6:]}"
+    if facts.guard.run:
+        return "guard" if facts.guard.fires_in_s is None else f"guard {short(facts.guard.fires_in_s)}"
     return "open change" if any(entry.state in OPEN_STATES for entry in facts.ledger) else ""
 
 

@@ -1,11 +1,12 @@
 """The main job by keys only, in tmux, on a real host: `python -m tests.real.tui_walk [PART…]` (root). Prints each part.
 
 Plan, typed confirmation, restart, proof, a live sweep with its chart, found in History; stopped in the wait with each
-choice; the window killed in the wait and opened again.
+choice; the window killed in the wait and opened again; a host that asks for passwords at login and for sudo.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import tempfile
@@ -16,6 +17,7 @@ from tests.hosts.engine_unit import install_engine, serving, set_simulator
 from tests.hosts.fleet import Fleet
 from tests.hosts.host import Host
 from tests.real.desk import Desk
+from tests.real.test_logins import PASSWORD, asking
 from tests.tui.tmux import READING_S, Tmux, wait_for
 
 CHOICE = "Press l, b or w"
@@ -114,8 +116,44 @@ class Walk:
         self.terminal.until("VERIFIED EXIT 0")
         self.close()
 
+    def asked_first(self) -> None:
+        """Passwords are asked for before the screen opens; of the run that is started nobody can read them."""
+        asking(self.host)
+        told = self.desk.inventory.read_text("utf-8")
+        marked = told.replace('[defaults]\nuser = "root"', '[defaults]\nasks = ["login", "sudo"]\nuser = "careful"')
+        assert marked != told
+        self.desk.inventory.write_text(marked, "utf-8")
+        self.open()
+        for question in ("sudo password", f"{self.host.name} asks: Password:"):
+            self.terminal.until(question)
+            self.terminal.press("-l", PASSWORD)
+            self.terminal.press("Enter")
+        self.terminal.start_the_main_job(self.host.name, self.target)
+        self.terminal.until("> running  [11/16]")
+        assert readable_by_others(PASSWORD) == []
+        self.terminal.until("VERIFIED EXIT 0")
+        assert serving(self.host) == 200000
+        assert PASSWORD not in self.desk.everything()
+        self.close()
 
-PARTS = (("verified", "swept"), ("stopped_and_left",), ("stopped_and_rolled_back",), ("window_killed",))
+
+def readable_by_others(text: str) -> list[str]:
+    """Where the text stands in the arguments or the environment of a process."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        for name in ("cmdline", "environ"):
+            with contextlib.suppress(OSError):
+                found += [f"{process}/{name}"] if text.encode() in (process / name).read_bytes() else []
+    return found
+
+
+PARTS = (
+    ("verified", "swept"),
+    ("stopped_and_left",),
+    ("stopped_and_rolled_back",),
+    ("window_killed",),
+    ("asked_first",),
+)
 
 
 def say(text: str) -> None:

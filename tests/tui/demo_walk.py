@@ -49,6 +49,7 @@ FLEET = (
     step("fleet", "zoom", "+", "TARGET"),
     step("fleet", "again", "u", "Fleet 3 targets"),
     step("fleet", "take_over", "T", "no run of another machine"),
+    step("fleet", "log_in", "L", "no host asked for a password"),
     step("fleet", "handover", "H", "console handover --since 12h"),
     step("text", "again", "u", "handover"),
     step("text", "back", "Escape", "Fleet 3 targets"),

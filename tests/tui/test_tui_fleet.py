@@ -6,11 +6,14 @@ import threading
 from pathlib import Path
 
 import pytest
+from textual.color import Color
 
 from console.errors import UnreachableError
+from console.schema.facts import GuardState
 from console.schema.hosts import load_inventory
 from console.tui import target_values, targets
 from console.tui.fleet import FleetScreen
+from console.tui.frame import IN_LIGHT
 from console.tui.run import RunScreen
 from console.tui.runbooks import RunbooksScreen
 from console.tui.runs import RunsScreen
@@ -37,6 +40,28 @@ def test_levels_that_agree_stand_side_by_side() -> None:
 def test_the_first_level_that_differs_is_marked() -> None:
     shown = cells(Seen(facts=made_up.facts(running="16384"), at=100.0), 100.0)
     assert [shown[place.upper()] for place in PLACES] == ["32768", "32768", "!16384", "16384"]
+
+
+@pytest.mark.parametrize("style", [style for style in targets.STYLES.values() if style != "dim"])
+def test_on_a_light_ground_every_state_can_be_read(style: str) -> None:
+    ink = Color.parse(IN_LIGHT[style].removeprefix("bold "))
+    assert contrast(ink, Color.parse("#cecece")) >= 4.5
+
+
+def contrast(one: Color, other: Color) -> float:
+    """The ratio of their relative luminances (WCAG 2.1)."""
+
+    def luminance(colour: Color) -> float:
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in colour.normalized]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    dark, light = sorted((luminance(one), luminance(other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def test_a_guard_on_the_host_is_told_with_when_it_looks() -> None:
+    read = made_up.facts(guard=GuardState(run="01K2ABCDEFGHJKMNPQRSTVWXYZ", active=True, fires_in_s=840.0))
+    assert cells(Seen(facts=read, at=100.0), 100.0)["NOTE"] == "guard 14m"
 
 
 def test_what_cannot_be_read_now_is_never_shown_as_it_was() -> None:

@@ -1,7 +1,7 @@
 # shellcheck shell=sh disable=SC2034,SC2154
 # look_facts.sh UNIT PORT STATE_FOLDER RUNTIME_FOLDER WHAT [FLAG...]
 # Everything a plan needs of one unit. WHAT = again: only what may have changed since, the unit, its files and process;
-# glance: that, the GPUs and the lock, cheap enough to ask for every ten seconds.
+# glance: that, the GPUs, the lock and the guard, cheap enough to ask for every ten seconds.
 # FLAGs are options of the engine whose values are paths.
 unit=$1 port=$2 state_folder=$3 runtime_folder=$4 what=$5
 shift 5
@@ -230,6 +230,16 @@ cat /proc/driver/nvidia/version 2>/dev/null
 
 section lock
 describe_lock "$runtime_folder/$unit.lock"
+section guard
+set +f
+for guard_timer in /etc/systemd/system/timers.target.wants/console-guard-"${unit%.service}"-??????????????????????????.timer; do
+  if [ -e "$guard_timer" ]; then
+    guard_timer=${guard_timer##*/}
+    printf 'name=%s\n' "${guard_timer%.timer}"
+    systemctl show --no-pager --property=ActiveState,NextElapseUSecMonotonic -- "$guard_timer"
+  fi
+done
+set -f
 if [ "$what" = glance ]; then
   section gpu_load
   if command -v nvidia-smi >/dev/null 2>&1; then
@@ -324,16 +334,6 @@ if [ -n "$invocation" ]; then
   fi
 fi
 
-section guard
-set +f
-for guard_timer in /etc/systemd/system/timers.target.wants/console-guard-"${unit%.service}"-??????????????????????????.timer; do
-  if [ -e "$guard_timer" ]; then
-    guard_timer=${guard_timer##*/}
-    printf 'name=%s\n' "${guard_timer%.timer}"
-    systemctl show --no-pager --property=ActiveState,NextElapseUSecMonotonic -- "$guard_timer"
-  fi
-done
-set -f
 section ledger
 describe_ledger "$state_folder/$unit"
 exit 0
