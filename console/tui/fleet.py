@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 # Columns from which the title says more.
 MIDDLING, WIDE = 70, 110
+# Rows that are made anew in one go: of hundreds it would take longer than a key may.
+ROWS_AT_ONCE = 40
 
 
 class FleetScreen(ListingScreen):
@@ -47,18 +49,21 @@ class FleetScreen(ListingScreen):
         self.set_interval(0.1, self._when_looked)
 
     _shown_at = -1
+    _behind = False
+    _room = 0
     _page: tuple[object, ...] = ()
     _page_text = ""
 
     def _when_looked(self) -> None:
-        """Ten times a second at most, however many targets answer at once."""
-        if self._shown_at != self.console_app.looked_at:
+        """Ten times a second at most, and so many rows at a time, however many targets answer at once."""
+        if self._shown_at != self.console_app.looked_at or self._behind:
             self._shown_at = self.console_app.looked_at
             self.show_rows()
 
     def rows(self) -> list[Row]:
         if not self.session.known.is_set():
             return [targets.unread_row(name) for name in self.session.names]
+        self._behind, self._room = False, ROWS_AT_ONCE
         now = self.session.clock.monotonic()
         newest = {name: summary for summary in reversed(self.session.found_runs) for name in summary.targets}
         return [self._row(target, now, newest) for target in self.session.targets.values()]
@@ -70,6 +75,10 @@ class FleetScreen(ListingScreen):
         words = (*targets.passing(seen, now), newest.get(target.name))
         before = self._rows.get(target.name)
         if before is not None and before[1] == words and all(map(is_, before[0], made_of)):
+            return before[2]
+        self._room -= 1
+        if before is not None and self._room < 0:
+            self._behind = True  # a tenth of a second later: a key comes first
             return before[2]
         row = targets.fleet_row(target, seen, now, newest, self._values)
         self._rows[target.name] = (made_of, words, row)

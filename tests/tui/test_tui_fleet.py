@@ -12,7 +12,7 @@ from console.errors import UnreachableError
 from console.schema.facts import GuardState
 from console.schema.hosts import load_inventory
 from console.tui import target_values, targets
-from console.tui.fleet import FleetScreen
+from console.tui.fleet import ROWS_AT_ONCE, FleetScreen
 from console.tui.frame import IN_LIGHT
 from console.tui.run import RunScreen
 from console.tui.runbooks import RunbooksScreen
@@ -270,3 +270,20 @@ async def test_a_list_of_runs_slower_than_its_interval_is_let_end(
         go.set()
         await app.workers.wait_for_complete()  # raises where one was cancelled
     assert began == ended
+
+
+async def test_hundreds_that_answer_at_once_are_shown_some_at_a_time(open_app: Opens) -> None:
+    names = [f"node{number}" for number in range(ROWS_AT_ONCE + 5)]
+    app = open_app(made_up.inventory(hosts=names))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(app, pilot)
+        screen = app.screen
+        assert isinstance(screen, FleetScreen)
+        gone = Seen(error=UnreachableError("no route", where="node"), next_at=app.session.clock.monotonic() + 900)
+        app.session.seen.update(dict.fromkeys(app.session.targets, gone))
+
+        def unreachable() -> int:
+            return sum(row.cells["STATE"] == "unreachable" for row in screen.rows())
+
+        assert unreachable() == ROWS_AT_ONCE
+        assert unreachable() == len(names)
