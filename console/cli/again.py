@@ -58,7 +58,7 @@ def of_this_machine(name: str, purpose: Purpose) -> Past:
     summary = summarise(directory)
     state = fold(read_events(directory.events_path))
     cut_off = state.finished is not None and state.finished.message == CLOSED
-    if purpose == "resume" and not (summary.open or summary.needs_recover or cut_off):
+    if purpose == "resume" and not (summary.open or summary.needs_recover or summary.left_out or cut_off):
         ended = ", ".join(f"{target} {outcome}" for target, outcome in summary.outcomes.items())
         raise StateError(f"run {directory.run_id} has ended: {ended or 'nothing begun'}", hint="plan and run again")
     started = state.started

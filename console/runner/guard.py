@@ -31,6 +31,7 @@ class Guard:
         self.plan = plan
         self.entry_run = entry_run
         self.armed = False
+        self.asked = False  # of the host, which may have done it, or half of it, without an answer
         self._pushing: asyncio.Task[None] | None = None
 
     @property
@@ -45,6 +46,7 @@ class Guard:
         if target.simulated:
             self._say("not armed", message="a simulated host keeps no guard")
             return
+        self.asked = True
         entry = f"{target.host.state_folder}/{target.service.unit}/{self.entry_run}"
         output = await self.remote.act(
             "act_guard.sh", entry, self.name, f"{seconds:.3f}", encode(self._arguments()), lock=self.context.run
@@ -52,8 +54,7 @@ class Guard:
         shown = properties(output.text("guard"))
         if output.exit_status != 0 or shown.get("ActiveState") != "active":
             said = one_line(output.text("refused") or output.complaint, 300) or shown.get("ActiveState", "no answer")
-            self.armed = True  # as far as it came; nothing of it stays
-            await self.disarm()
+            await self.disarm()  # as far as it came; nothing of it stays
             raise RefusedError(
                 f"the guard cannot be armed: {said}; nothing was changed",
                 where=target.name,
@@ -94,12 +95,13 @@ class Guard:
     async def disarm(self) -> None:
         """Call it off and see it gone. A guard that cannot be called off is told; it finds a serving service."""
         self.stop_pushing()
-        if not self.armed:
+        if not (self.armed or self.asked):
             return
         if problem := await called_off(self.remote, self.name, self.context.run):
+            self.armed = True  # as far as anybody knows
             self._say("still armed", message=problem)
             return
-        self.armed = False
+        self.armed = self.asked = False
         self._say("disarmed", message="")
 
     def stop_pushing(self) -> None:

@@ -12,6 +12,7 @@ from console.errors import (
     NotServedError,
     RefusedError,
     RestartedByOthersError,
+    StalePlanError,
     StepFailedError,
     UnreachableError,
 )
@@ -182,6 +183,34 @@ async def test_what_the_guard_put_back_meanwhile_is_proven_and_not_put_back_twic
     assert folded.outcome("node7/chat") is Outcome.ROLLED_BACK
     assert {event.how for event in told.of(ChangeUndone)} == {"guard"}
     assert [event.state for event in told.of(GuardChanged)] == ["fired"]
+
+
+async def test_a_reboot_after_the_guards_way_back_keeps_nobody_from_proving_it(
+    tmp_path: Path, looks: Looks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host, run = Host(), context(tmp_path)
+
+    async def ledger(_reader: object) -> list[dict[str, str]]:
+        return [{"run": run.run, "state": "guard"}]
+
+    def rebooted(_io: StepIO) -> None:
+        host.files[FRAGMENT] = UNIT.encode()
+        host.unit = state(invocation_id="9" * 32)
+        host.boot_id = "boot-2"
+        raise StalePlanError("the host was rebooted while the connection was lost")
+
+    def of_this_boot(io: StepIO) -> None:
+        if io.before.host.boot_id != host.boot_id:  # as service.verify does
+            raise NotReadyError("the host was rebooted since the plan was made")
+
+    monkeypatch.setattr(undo, "read_ledger", ledger)
+    looks.wait.append(rebooted)
+    looks.verify[:] = [of_this_boot]
+    arm = lambda target: setattr(target, "guard", Armed(run.run))  # noqa: E731
+    _, folded, told = await carried_out(run, host, job(*MAIN, guard_s=20.0), [arm])
+    assert looks.verify == []
+    assert told.of(UndoFinished)[-1].proven
+    assert folded.outcome("node7/chat") is Outcome.ROLLED_BACK
 
 
 async def test_somebody_elses_start_is_not_the_guards(
