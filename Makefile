@@ -1,6 +1,6 @@
 # make demo    the main job on a simulated host; make demo-tui: the terminal UI on one
 # make hosts   ways in, sudo, files as they lie, and older and newer systemds, on real hosts (root, some minutes)
-# make matrix  every interruption at every moment of the main job, on real hosts and a simulated one (root, an hour)
+# make matrix  every interruption between and inside the actions of the main job, on real hosts (root, 45 min)
 # make fire    what else must hold under fire, with figures: stops, cut links, guards, fleets (root, half an hour)
 # make test    everything that is checked; REAL_HOSTS=required, REAL_ENGINE=required: what is missing fails, not skips
 # make engine  a real engine on the CPU, which some tests measure when it is there
@@ -35,11 +35,12 @@ story: $(READY)
 lab: $(READY)
 	$(IN)/console lab $(or $(ACTION),up) $(if $(FAULT),--fault $(FAULT))
 
-# Every interruption at every moment of the main job, on real hosts, as root; MATRIX="--cells change" for a part of it.
+# Every interruption between any two events of the main job and inside each of its actions, on real hosts, as root;
+# MATRIX="--cells change" for a part of it. `make test` plays that part and a tenth of the rest, always the same one.
 # On a simulated host the process is killed after every event there is; `make test` does so after each kind of event.
 matrix: $(READY)
 	$(IN)/python -m tests.real.matrix $(MATRIX)
-	CONSOLE_EVERY_KILL=1 $(IN)/python -m pytest tests/runner/test_killed.py tests/real/test_killed_on_hosts.py
+	CONSOLE_EVERY_KILL=1 $(IN)/python -m pytest tests/runner/test_killed.py
 
 # What CI has no time for: every way in, sudo as fleets have it, files as they lie, and Debian's systemd 247 and 257.
 hosts: $(READY)

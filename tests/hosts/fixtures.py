@@ -20,10 +20,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         by_hand = [item for item in items if item.get_closest_marker("by_hand")]
         config.hook.pytest_deselected(items=by_hand)
         items[:] = [item for item in items if item not in by_hand]
-    # One worker has all of them, and so one fleet: their timings are of a machine that does nothing else.
+    # One worker has all of them, and so one fleet. The interrupt matrix has hosts of its own and takes as long.
     for item in items:
-        if item.get_closest_marker("real_host"):
-            item.add_marker(pytest.mark.xdist_group("real_hosts"))
+        if mark := item.get_closest_marker("real_host"):
+            item.add_marker(pytest.mark.xdist_group(mark.kwargs.get("group", "real_hosts")))
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -22,6 +22,7 @@ from tests.hosts.fleet import PROJECT
 from tests.hosts.host import Host
 from tests.hosts.inventory import write_inventory
 from tests.runbooks import unmeasured, without_step
+from tests.warm import Process, warm
 
 EXTEND_CONTEXT = str(unmeasured())
 GIT_CONFIG = """\
@@ -33,6 +34,7 @@ GIT_CONFIG = """\
 """
 
 Event = dict[str, Any]
+AnyProcess = subprocess.Popen[bytes] | Process
 
 
 class Desk:
@@ -47,7 +49,7 @@ class Desk:
         # Short: a socket's path holds about a hundred bytes.
         self.runtime = tempfile.mkdtemp(prefix="con-")
         weakref.finalize(self, shutil.rmtree, self.runtime, ignore_errors=True)
-        self.started: list[subprocess.Popen[bytes]] = []
+        self.started: list[AnyProcess] = []
         self.inventory = write_inventory(folder / "hosts.toml", hosts, results=self.findings, **inventory)
         self.environment = {
             "PATH": os.environ["PATH"],
@@ -73,16 +75,8 @@ class Desk:
         before = set(self.run_folders())
         number = len(list(self.folder.glob("*.out")))
         out, err = self.folder / f"{number}.out", self.folder / f"{number}.err"
-        with out.open("wb") as stdout, err.open("wb") as stderr:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "console", "--hosts", str(self.inventory), *words],
-                cwd=self.folder,
-                env=self.environment | dict(environment or {}),
-                stdin=subprocess.DEVNULL,
-                stdout=stdout,
-                stderr=stderr,
-                start_new_session=True,
-            )
+        words = ("--hosts", str(self.inventory), *words)
+        process = warm().start(words, self.folder, self.environment | dict(environment or {}), out, err)
         self.started.append(process)
         return Going(self, process, out, err, before)
 
@@ -218,7 +212,7 @@ class Going:
     """A command that goes on."""
 
     desk: Desk
-    process: subprocess.Popen[bytes]
+    process: AnyProcess
     out: Path
     err: Path
     before: set[Path]
@@ -262,14 +256,14 @@ class Going:
     def end(self, timeout_s: float = 120.0) -> Done:
         """Wait for the end. A process that does not come to one is killed and fails the test."""
         try:
-            self.process.wait(timeout_s)
+            code = self.process.wait(timeout_s)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
             raise AssertionError(f"no end within {timeout_s} s\n{self.err.read_text(errors='replace')}") from None
         ended_at = time.time()
         return Done(
-            self.process.returncode,
+            code,
             self.out.read_text(errors="replace"),
             self.err.read_text(errors="replace"),
             self.folder,

@@ -13,7 +13,7 @@ from tests.hosts.host import Host
 STAND_IN = """#!/bin/sh
 case " $* " in
   {pattern})
-    if [ -e {folder}/armed ]; then
+    if [ -e {folder}/armed ] && echo >>{folder}/called && [ "$(wc -l <{folder}/called)" -ge {nth} ]; then
       {before}
       echo $$ >>{folder}/reached
       while [ -e {folder}/armed ]; do sleep 0.05; done
@@ -32,31 +32,35 @@ class Held:
     host: Host
     folder: str
 
+    @property
+    def is_reached(self) -> bool:
+        return self.host.seen(f"{self.folder}/reached").exists()
+
     def reached(self, patience_s: float = 30.0) -> bool:
-        return remains.wait_until(lambda: self.host.exists(f"{self.folder}/reached"), patience_s, every_s=0.02)
+        return remains.wait_until(lambda: self.is_reached, patience_s, every_s=0.02)
 
     @property
     def calls(self) -> int:
         return len(self.host.read(f"{self.folder}/reached").splitlines())
 
     def release(self) -> None:
-        self.host.run("rm", "-f", f"{self.folder}/armed")
+        self.host.seen(f"{self.folder}/armed").unlink(missing_ok=True)
 
 
 @contextmanager
-def held(host: Host, program: str, pattern: str, *, done: bool = False) -> Iterator[Held]:
-    """Calls of `program` whose words match the shell `pattern` stand still until released.
+def held(host: Host, program: str, pattern: str, *, done: bool = False, nth: int = 1) -> Iterator[Held]:
+    """Calls of `program` whose words match the shell `pattern` stand still until released, from the `nth` on.
 
     `done`: what was asked happens first, and only the answer waits.
     """
     real = host.out("sh", "-c", 'command -v "$1"', "sh", program)
     folder = f"/run/held-{program}"
-    host.run("mkdir", "-p", folder)
     host.write(f"{folder}/armed", "")
     content = STAND_IN.format(
         pattern=pattern,
         folder=folder,
         program=shlex.quote(real),
+        nth=nth,
         before=f'{real} "$@"' if done else ":",
         after="exit 0" if done else ":",
     )
@@ -67,4 +71,4 @@ def held(host: Host, program: str, pattern: str, *, done: bool = False) -> Itera
         yield point
     finally:
         point.release()
-        host.run("rm", "-f", f"/usr/local/bin/{program}")
+        host.run("rm", "-rf", f"/usr/local/bin/{program}", folder)

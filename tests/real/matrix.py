@@ -1,7 +1,8 @@
-"""The interrupt matrix of the main job on real hosts: every way to be interrupted, at every boundary between events.
+"""The interrupt matrix of the main job on real hosts: every way to be interrupted, between its events and inside.
 
-`python -m tests.real.matrix` (root) runs all cells and prints the table; `--cells change` only those at a change's own
-events, `--share 0.1 --seed 7` a part of the rest. Exit status 1 when a cell is wrong.
+`python -m tests.real.matrix` (root) runs all cells, at every boundary and inside every action, and prints the table;
+`--cells change` only those at a change's own events, `--cells inside` only those inside an action, `--share 0.1 --seed
+7` a part of what is not a change's own. Exit status 1 when a cell is wrong.
 """
 
 from __future__ import annotations
@@ -13,18 +14,20 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
 from tests.hosts import remains
-from tests.hosts.engine_unit import UNIT, install_engine, serving
+from tests.hosts.engine_unit import UNIT, install_engine, serving, set_simulator, unit_text
 from tests.hosts.fleet import Fleet
 from tests.hosts.host import Host
+from tests.real import inside
 from tests.real.desk import EXTEND_CONTEXT, Desk, Done
-from tests.real.state_of import UNIT_FILE, comes_to_serve, lock_is_free
+from tests.real.state_of import UNIT_FILE, comes_to_serve, lock_is_free, starts
 
 KINDS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGKILL", "cut", "reboot")
 LOAD_S = 6.0  # of the simulator, which is twenty times as fast: 0.3 s
@@ -39,15 +42,24 @@ SETTLED = frozenset({"verified", "verified-incomplete"})
 
 @dataclass(frozen=True)
 class Cell:
-    """One interruption: how, and after which event of the run. `label`: that event's type and kind."""
+    """One interruption: how, and after which event of the run, or inside which action.
+
+    `label`: that event's type and kind, or the action's name; `number`: the event's, or the action's place in the list.
+    """
 
     kind: str
     number: int
     label: str
+    is_inside: bool = False
 
     @property
     def of_a_change(self) -> bool:
         return self.label.startswith("change.")
+
+    @property
+    def verb(self) -> str:
+        """How it is finished where it stays open: half of the cells of a moment, and of a kind, this way."""
+        return ("rollback", "resume")[(self.number + KINDS.index(self.kind)) % 2]
 
 
 @dataclass
@@ -68,28 +80,44 @@ def cells_of(events: Sequence[dict[str, Any]], kinds: Sequence[str]) -> Iterator
         name = event["type"] + (f" {event['kind']}" if event["type"].startswith("change.") else "")
         for kind in kinds:
             yield Cell(kind, event["seq"], name)
+    for number, action in enumerate(inside.ACTIONS):
+        for kind in kinds:
+            yield Cell(kind, number, f"in {action.name}", is_inside=True)
 
 
 def chosen(cells: Sequence[Cell], *, only: str, share: float, seed: int, numbers: Sequence[int] = ()) -> list[Cell]:
-    """All cells of changes, and a seeded share of the rest; or those after the events of these numbers."""
+    """All cells of changes, and a seeded share of the rest; or those of these numbers."""
+    here = [cell for cell in cells if cell.is_inside or only != "inside"]
     if numbers:
-        return [cell for cell in cells if cell.number in numbers]
-    rest = [cell for cell in cells if not cell.of_a_change]
+        return [cell for cell in here if cell.number in numbers and cell.is_inside == (only == "inside")]
+    rest = [cell for cell in here if not cell.of_a_change]
     some = random.Random(seed).sample(rest, round(share * len(rest))) if only != "change" else []
-    return [cell for cell in cells if cell.of_a_change] + some
+    some.sort(key=rest.index)
+    return [cell for cell in here if cell.of_a_change] + some
 
 
 def play(cell: Cell, host: Host, folder: Path) -> Result:
     """Interrupt a run there, then see that everything told is so, and that it can be finished."""
     result = Result(cell)
     begun = time.monotonic()
-    install_engine(host, load_s=LOAD_S)
-    before = host.read_bytes(UNIT_FILE)
+    as_at_first(host)
+    before, first = host.read_bytes(UNIT_FILE), starts(host)
     after = before.replace(b" 32768 ", b" 200000 ")
     desk = Desk(folder, [host])
     try:
         done = interrupted(cell, host, desk)
         judge(result, host, desk, done, before, after)
+        if not inside.is_in_balancer(host):
+            put_in(result, host, desk, done)
+        # After a reboot the next run takes it away: nobody of this one is left to.
+        if cell.kind != "reboot" and (left := host.out("find", "/etc/systemd/system", "-name", ".*")):
+            result.wrong.append(f"half a file is left: {left}")
+        if cell.kind == "cut" and cell.of_a_change and (done.code, result.outcome) != (0, "verified"):
+            result.wrong.append("the run did not outlive its connection")
+        if cell.kind != "reboot" and (restarts := starts(host) - first) != (told := restarts_told(desk)):
+            result.wrong.append(f"{restarts} starts in the journal, {told} in the logs of the runs")
+        if twice := inside.commits_twice(desk):
+            result.wrong.append(f"committed twice: {', '.join(twice)}")
     except AssertionError as error:
         result.wrong.append(str(error).splitlines()[0])
     finally:
@@ -99,7 +127,18 @@ def play(cell: Cell, host: Host, folder: Path) -> Result:
     return result
 
 
+def as_at_first(host: Host) -> None:
+    """The engine with the old setting. What the cell before left is used where it is that already."""
+    host.run("find", "/etc/systemd/system", "-name", ".*.console-*", "-delete")
+    if host.seen(UNIT_FILE).exists() and host.read(UNIT_FILE) == unit_text() and serving(host) == 32768:
+        set_simulator(host, load_s=LOAD_S)
+    else:
+        install_engine(host, load_s=LOAD_S)
+
+
 def interrupted(cell: Cell, host: Host, desk: Desk) -> Done:
+    if cell.is_inside:
+        return inside.interrupted_inside(inside.ACTIONS[cell.number], cell.kind, host, desk, WORDS)
     if cell.kind.startswith("SIG"):
         return desk.console(*WORDS, environment={"CONSOLE_TEST_KILL_AFTER": f"{cell.number}:{cell.kind}"})
     going = desk.start(*WORDS)
@@ -123,12 +162,10 @@ def judge(result: Result, host: Host, desk: Desk, done: Done, before: bytes, aft
     if done.code < 0:
         if done.code != -signal.SIGKILL:
             wrong.append(f"ended by signal {-done.code}")
-        told = desk.console("recover")
-        if told.code != 0:
-            wrong.append(f"recover: exit {told.code}")
+        recovered(wrong, desk)
     result.outcome = outcome_of(desk, done)
-    compare(wrong, result.outcome, host.read_bytes(UNIT_FILE) == after, "the run")
     waiting = desk.open_runs()
+    compare(wrong, result.outcome, host, after, left_out=any(run["left_out"] for run in waiting))
     if result.outcome in ("applied-unverified", "unknown", "rollback-failed") and not waiting:
         wrong.append(f"{result.outcome}, and console runs shows nothing open")
     if not waiting:
@@ -136,8 +173,7 @@ def judge(result: Result, host: Host, desk: Desk, done: Done, before: bytes, aft
         idle = done.code < 0 and host.read_bytes(UNIT_FILE) == before
         settled_as(wrong, host, 200000 if host.read_bytes(UNIT_FILE) == after else 32768, idle=idle)
         return
-    verb = "resume" if result.cell.number % 2 else "rollback"
-    result.then = verb
+    result.then = verb = result.cell.verb
     ended = desk.console(verb, waiting[0]["id"], "--yes", timeout_s=240.0)
     if ended.code != 0:
         wrong.append(f"{verb}: exit {ended.code}: {ended.err.strip().splitlines()[-1:]}")
@@ -149,6 +185,26 @@ def judge(result: Result, host: Host, desk: Desk, done: Done, before: bytes, aft
         wrong.append("still open after that")
 
 
+def recovered(wrong: list[str], desk: Desk) -> None:
+    """A run that was killed is shown to need it; done twice it is committed once."""
+    if not all(run["needs_recover"] for run in desk.open_runs()):
+        wrong.append("console runs does not say that it needs recover")
+    for _ in range(2):
+        told = desk.console("recover")
+        if told.code != 0:
+            wrong.append(f"recover: exit {told.code}")
+
+
+def restarts_told(desk: Desk) -> int:
+    """How often the runs of this machine say that they restarted the unit."""
+    said = (event for folder in desk.run_folders() for event in Done(0, "", "", folder, 0.0).events)
+    return sum(
+        event.get("kind") == "restart"
+        and (event["type"] == "change.made" or (event["type"] == "change.undone" and event["how"] == "run"))
+        for event in said
+    )
+
+
 def outcome_of(desk: Desk, done: Done) -> str:
     """As `console runs` lists the run; empty where none was begun."""
     if done.folder is None:
@@ -157,11 +213,23 @@ def outcome_of(desk: Desk, done: Done) -> str:
     return str(ended[-1]["outcome"]) if ended else "not-started"
 
 
-def compare(wrong: list[str], outcome: str, is_after: bool, who: str) -> None:
+def put_in(result: Result, host: Host, desk: Desk, done: Done) -> None:
+    """What is proven and still out of its balancer is told to be, and a resume puts it in."""
+    if "is still out of the balancer" not in Done(0, "", "", done.folder, 0.0).of("target.finished")[-1]["message"]:
+        result.wrong.append("it is still out of its balancer, and nobody says so")
+    result.then += ", resume"
+    ended = desk.console("resume", done.run_id, "--yes")
+    if ended.code != 0 or not inside.is_in_balancer(host):
+        result.wrong.append(f"still out of its balancer, resume: exit {ended.code}")
+
+
+def compare(wrong: list[str], outcome: str, host: Host, after: bytes, *, left_out: bool) -> None:
+    """A target that is out of its balancer, or may be, is changed, too."""
     if outcome == "unknown" or not outcome:
         return
-    if outcome not in (AFTER if is_after else BEFORE):
-        wrong.append(f"{who} says {outcome}, and the unit file is as {'after' if is_after else 'before'}")
+    is_after = host.read_bytes(UNIT_FILE) == after
+    if outcome not in (AFTER if is_after or left_out else BEFORE):
+        wrong.append(f"the run says {outcome}, and the unit file is as {'after' if is_after else 'before'}")
 
 
 def settled_as(wrong: list[str], host: Host, window: int, *, idle: bool = False) -> None:
@@ -177,29 +245,48 @@ def settled_as(wrong: list[str], host: Host, window: int, *, idle: bool = False)
         wrong.append("systemd has not read the unit file")
 
 
-def run(arguments: argparse.Namespace) -> int:
-    with Fleet(arguments.jobs) as fleet, tempfile.TemporaryDirectory(prefix="matrix-") as folder:
-        install_engine(fleet.hosts[0], load_s=LOAD_S)
-        whole = Desk(Path(folder) / "whole", fleet.hosts[:1]).console(*WORDS)
-        assert whole.code == 0, whole.err
-        everything = list(cells_of(whole.events, arguments.kinds))
-        cells = chosen(
-            everything, only=arguments.cells, share=arguments.share, seed=arguments.seed, numbers=arguments.numbers
-        )
-        free: SimpleQueue[Host] = SimpleQueue()
-        for host in fleet.hosts:
+def every_cell(host: Host, folder: Path, kinds: Sequence[str] = KINDS) -> list[Cell]:
+    """The cells of the main job, of which that host sees a whole run."""
+    install_engine(host, load_s=LOAD_S)
+    whole = Desk(folder, [host]).console(*WORDS)
+    assert whole.code == 0, whole.err
+    return list(cells_of(whole.events, kinds))
+
+
+@contextmanager
+def playing(cells: Sequence[Cell], hosts: Sequence[Host], folder: Path) -> Iterator[list[Future[Result]]]:
+    """The cells one after the other, as many at once as there are hosts."""
+    free: SimpleQueue[Host] = SimpleQueue()
+    for host in hosts:
+        free.put(host)
+
+    def one(index: int) -> Result:
+        host = free.get()
+        try:
+            return play(cells[index], host, folder / str(index))
+        finally:
             free.put(host)
 
-        def one(index: int) -> Result:
-            host = free.get()
-            try:
-                return play(cells[index], host, Path(folder) / str(index))
-            finally:
-                free.put(host)
+    pool = ThreadPoolExecutor(len(hosts))
+    try:
+        yield [pool.submit(one, index) for index in range(len(cells))]
+    finally:
+        pool.shutdown(cancel_futures=True)
 
-        with ThreadPoolExecutor(arguments.jobs) as pool:
-            results = []
-            for result in pool.map(one, range(len(cells))):
+
+def run(arguments: argparse.Namespace) -> int:
+    with Fleet(arguments.jobs) as fleet, tempfile.TemporaryDirectory(prefix="matrix-") as temporary:
+        folder = Path(temporary)
+        cells = chosen(
+            every_cell(fleet.hosts[0], folder / "whole", arguments.kinds),
+            only=arguments.cells,
+            share=arguments.share,
+            seed=arguments.seed,
+            numbers=arguments.numbers,
+        )
+        results = []
+        with playing(cells, fleet.hosts, folder) as coming:
+            for result in (each.result() for each in coming):
                 results.append(result)
                 if result.wrong or arguments.verbose:
                     sys.stdout.write(row(result) + "\n")
@@ -232,10 +319,10 @@ def table(results: Sequence[Result]) -> list[str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cells", choices=["all", "change"], default="all")
+    parser.add_argument("--cells", choices=["all", "change", "inside"], default="all")
     parser.add_argument("--share", type=float, default=1.0, help="of the cells that are not a change's own")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--numbers", type=int, nargs="+", default=[], help="only after these events")
+    parser.add_argument("--numbers", type=int, nargs="+", default=[], help="only these events, or actions")
     parser.add_argument("--jobs", type=int, default=4, help="hosts at work at once")
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS))
     parser.add_argument("--verbose", action="store_true", help="a line for every cell")

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ import pytest
 
 from console.lab.lab import Lab
 from tests.runbooks import unmeasured, without_step
+from tests.warm import warm
 
 ROOT = Path(__file__).parents[2]
 RUNBOOK = unmeasured()
@@ -51,15 +53,11 @@ class Desk:
 
     def run(self, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
         """The whole of a command; nobody sits at it."""
-        return subprocess.run(
-            self.command(*words),
-            env=self.environment | environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
+        with tempfile.TemporaryDirectory() as folder:
+            out, err = Path(folder) / "out", Path(folder) / "err"
+            given = self.command(*words)[3:]
+            code = warm().start(given, Path.cwd(), self.environment | environment, out, err).wait(120)
+            return subprocess.CompletedProcess(words, code, out.read_text(), err.read_text())
 
     def extend(self, *words: str, **environment: str) -> tuple[int, list[dict[str, Any]]]:
         """The main job in JSON: its exit code and its events."""
