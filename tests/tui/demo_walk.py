@@ -111,7 +111,7 @@ MAIN_JOB = (
     step("plan", "carry_out", "r", "Type lab1 to carry it out", typed=True),
     step("confirm", "back", "Escape", " ready"),
     step("plan", "carry_out", "r", "Type lab1 to carry it out", typed=True),
-    step("confirm", "confirm", "lab1 Enter", "> running  [ 9/12]"),
+    step("confirm", "confirm", "lab1 Enter", "> running  [11/16]"),
     step("run", "stop", "x", "Press l, b or w"),
     step("stop", "leave", "l", "APPLIED-UNVERIFIED EXIT 3"),
     step("run", "review", "R", "Events of"),
@@ -207,7 +207,7 @@ def main() -> int:
         say("left out: " + "; ".join(missing))
         return 1
     with tempfile.TemporaryDirectory(prefix="walk-") as name:
-        terminal = Tmux(f"demo-walk-{os.getpid()}", Path(name), {"PAGER": "less"})
+        terminal = Tmux(f"demo-walk-{os.getpid()}", Path(name), {"PAGER": "less +G"})
         began = time.monotonic()
         terminal.open_with(["demo", "--tui"], COLUMNS, LINES)
         try:
