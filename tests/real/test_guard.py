@@ -115,6 +115,7 @@ def test_a_run_that_comes_back_after_it_fired_ends_rolled_back(host: Host, desk:
     going = restarted(desk, guard="8s", allowed="90s")
     host.run("systemctl", "stop", "ssh.service")
     host.kill_sessions()
+    assert remains.wait_until(lambda: serving(host) is None, 10.0, every_s=0.05)  # the old process is gone
     assert comes_to_serve(host, 32768, PATIENCE_S)
     host.run("systemctl", "start", "ssh.service")
     done = going.end()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from pathlib import Path
 
@@ -41,7 +42,8 @@ def ended(run: Started, seen: set[bytes]) -> int:
     deadline = time.monotonic() + 120
     while run.process.poll() is None:
         assert time.monotonic() < deadline
-        seen |= {(process / name).read_bytes() for name in ("cmdline", "environ")}
+        with contextlib.suppress(ProcessLookupError):  # it may end meanwhile
+            seen |= {(process / name).read_bytes() for name in ("cmdline", "environ")}
         time.sleep(0.05)
     run.look()
     assert run.exit_code is not None
