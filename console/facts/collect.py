@@ -110,16 +110,22 @@ async def collect(reader: Reader, engine: Engine, *, patience_s: float = 0.0, as
         read_models(reader, engine, facts, patience_s=patience_s), look_around(reader, facts, patience_s=patience_s)
     )
     if host.sudo == "limited":
-        host = host.model_copy(update={"sudo_missing": await _missing(reader, facts, patience_s)})
+        missing, for_new = await _missing(reader, facts, patience_s)
+        host = host.model_copy(update={"sudo_missing": missing, "sudo_missing_for_new": for_new})
     return facts.model_copy(update={"models": models, "around": around, "host": host})
 
 
-async def _missing(reader: Reader, facts: Facts, patience_s: float) -> tuple[str, ...]:
-    """What a limited sudo would refuse in the middle of a run."""
+async def _missing(reader: Reader, facts: Facts, patience_s: float) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What a limited sudo would refuse in the middle of a run; apart from it what only a file to be made needs."""
+    always = {encoded(words) for words in commands(reader.target, editable(facts), PROBED)}
     wanted = [encoded(words) for words in commands(reader.target, editable(facts), PROBED, new=makeable(facts))]
     output = await reader.look("look_sudo.sh", *wanted, timeout_s=FACTS_TIMEOUT_S, patience_s=patience_s)
     refused = output.text("refused_commands").split()
-    return tuple(decoded(each) for each in refused if each in wanted)
+    missing = [each for each in refused if each in wanted]
+    return (
+        tuple(decoded(each) for each in missing if each in always),
+        tuple(decoded(each) for each in missing if each not in always),
+    )
 
 
 def editable(facts: Facts) -> list[str]:

@@ -221,18 +221,27 @@ def parse_guard(section: bytes, uptime_s: float, ledger: bytes, files: Sequence[
     return GuardState(
         run=run,
         active=found.get("ActiveState") == "active",
-        idle=bool(written) and not any(there.get(path, ABSENT) == digest for path, digest in written.items()),
+        idle=bool(written) and not any(there.get(path, ABSENT) in digests for path, digests in written.items()),
         fires_in_s=None if due_s is None else round(max(0.0, due_s - uptime_s), 1),
     )
 
 
-def _written(document: Mapping[str, Any] | None) -> dict[str, str]:
-    """File → the digest that a run gives it, out of its change.json; empty for one that cannot be read."""
+def _written(document: Mapping[str, Any] | None) -> dict[str, set[str]]:
+    """File → the digests that a run gives it, one after the other, out of its change.json; empty where that is damaged.
+
+    What it was before the run is none of them, even where a later change brings it back.
+    """
     try:
-        changes = (document or {})["plan"]["changes"]
-        return {str(c["real_path"]): str(c["sha256_after"]) for c in changes if c["kind"] == "file"}
+        files = [change for change in (document or {})["plan"]["changes"] if change["kind"] == "file"]
+        before: dict[str, str] = {}
+        found: dict[str, set[str]] = {}
+        for change in files:
+            path = str(change["real_path"])
+            before.setdefault(path, str(change.get("sha256_before", "")))
+            found.setdefault(path, set()).add(str(change["sha256_after"]))
     except (KeyError, TypeError):
         return {}
+    return {path: digests - {before[path]} for path, digests in found.items()}
 
 
 def unbase64(section: bytes) -> bytes:

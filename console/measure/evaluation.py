@@ -35,14 +35,20 @@ async def evaluate(reader: Reader, command: str, model: str, timeout_s: float) -
         "CONSOLE_TARGET": reader.target.name,
         **({"OPENAI_API_KEY": key} if key else {}),
     }
-    ended = await run_here(command, timeout_s, more)
-    lines = [line for line in clean(decode(ended.output)).splitlines() if line.strip()]
-    last = reader.redactor.text(one_line(lines[-1], 200)) if lines else ""
+    # Apart: a progress bar or a warning on stderr is no score.
+    ended = await run_here(command, timeout_s, more, apart=True)
+    line = _last_line(ended.output)
+    last = one_line(reader.redactor.text(line if ended.status == 0 else _last_line(ended.complaints) or line), 200)
     if ended.status == TIMED_OUT:
         return Evaluated(None, f"the evaluation did not end within {timeout_s:g} s")
     if ended.status:
         return Evaluated(None, f"the evaluation ended with {ended.status}: {last or 'it said nothing'}")
-    found = _SCORE.search(last)
+    found = _SCORE.search(line)
     if found is None:
         return Evaluated(None, f"the evaluation's last line has no score: {last or 'it said nothing'}")
     return Evaluated(float(found[1]), last)
+
+
+def _last_line(output: bytes) -> str:
+    lines = [line for line in clean(decode(output)).splitlines() if line.strip()]
+    return lines[-1] if lines else ""

@@ -172,8 +172,9 @@ def judged(settings: Sequence[SettingChange], steps: Sequence[PlannedStep], targ
         for step in steps
         if step.uses == "gate.quality" and not step.skipped and step.fields.get("parity") != "record"
     ]
-    served = [step.index for step in steps if step.changes and step.uses in ("unit.set", "service.restart")]
-    if not lossy or (gates and served and gates[-1].index > served[-1]):
+    sets = max((step.index for step in steps if step.changes and step.uses == "unit.set"), default=0)
+    starts = [step.index for step in steps if step.changes and step.uses == "service.restart" and step.index > sets]
+    if not lossy or (starts and gates and gates[-1].index > starts[-1]):
         return
     raise RefusedError(
         f"{lossy[0].setting} = {lossy[0].after} may change what the model answers, and nothing after it asks for that",
@@ -184,8 +185,11 @@ def judged(settings: Sequence[SettingChange], steps: Sequence[PlannedStep], targ
 
 def permitted(plan: Plan, facts: Facts) -> None:
     """Refuse a plan that changes something when sudo would not let us (7)."""
-    if plan.mutates() and facts.host.sudo_missing:
-        listed = "\n    ".join(f"sudo {each}" for each in facts.host.sudo_missing[:8])
+    missing = facts.host.sudo_missing
+    if any(change.kind == "file" and (change.makes or change.removes) for change in plan.changes):
+        missing += facts.host.sudo_missing_for_new
+    if plan.mutates() and missing:
+        listed = "\n    ".join(f"sudo {each}" for each in missing[:8])
         raise SudoError(
             f"sudo does not allow {facts.host.login_user} all that a run needs:\n    {listed}",
             where=plan.target.name,

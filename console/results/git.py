@@ -126,16 +126,22 @@ class Git:
             assert process.stdout is not None
             question, answers = process.stdin, process.stdout
 
+            os.set_blocking(question.fileno(), False)
+
+            def ready(pipe: IO[bytes], event: int) -> None:
+                waiting = select.poll()
+                waiting.register(pipe, event)
+                if not waiting.poll(timeout_s * 1000):
+                    raise CommitError(f"git {arguments[0]} did not answer in {timeout_s:g} s", where=str(self.folder))
+
             def ask(data: str) -> Answer:
-                line = b""
+                line, left = b"", data.encode("utf-8", "backslashreplace")
                 with suppress(BrokenPipeError):
-                    question.write(data.encode("utf-8", "backslashreplace"))
-                    question.flush()
+                    while left:
+                        ready(question, select.POLLOUT)
+                        left = left[os.write(question.fileno(), left) :]
                 while not line.endswith(b"\n"):
-                    if not select.select([answers], [], [], timeout_s)[0]:
-                        raise CommitError(
-                            f"git {arguments[0]} did not answer in {timeout_s:g} s", where=str(self.folder)
-                        )
+                    ready(answers, select.POLLIN)
                     if not (block := os.read(answers.fileno(), READ_BYTES)):
                         said.seek(0)
                         return Answer(process.wait() or 1, "", decode(said.read(ERROR_BYTES)))

@@ -82,6 +82,16 @@ def written_files(plan: Plan) -> dict[str, list[FileChange]]:
     return found
 
 
+async def seen_change(change: FileChange, plan: Plan, reader: Reader) -> Seen:
+    """What the host shows of one write, where the plan may have others of the same file before and after it."""
+    now = (await read_file(reader, change.real_path)).digest
+    writes = written_files(plan)[change.real_path]
+    states = [writes[0].sha256_before, *(each.sha256_after for each in writes)]
+    if now not in states:
+        return "foreign"
+    return "after" if [each.id for each in writes].index(change.id) < states.index(now) else "before"
+
+
 async def is_back(change: FileChange, plan: Plan, reader: Reader) -> bool:
     """Whether its file is as it was before the plan."""
     first = written_files(plan)[change.real_path][0]

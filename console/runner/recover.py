@@ -17,6 +17,7 @@ from console.errors import ConsoleError
 from console.remote.session import Reader, connect_reader
 from console.results.repository import Repository
 from console.runner import advice, front_door, guard, guard_fired
+from console.runner.again import seen_change
 from console.runner.keep import keep
 from console.runner.ledger import LedgerEnd, settle
 from console.runs.directory import RunDirectory
@@ -139,7 +140,7 @@ async def _settle(
                 await _close_entry(reader, state, root, "rolled-back")
             return
         for change in target.changes.values() if target.undoing else unsettled:
-            await _settle_change(log, reader, plan.target.name, change, notes, undoing=target.undoing)
+            await _settle_change(log, reader, plan, change, notes, undoing=target.undoing)
         if target.guard is not None and target.guard.state in guard.ARMED and target.proven and not target.undoing:
             # Killed between the proof and the end: nobody is to find a switch that has nothing left to put back.
             word = "rolled-back" if state.started and state.started.purpose == "rollback" else "verified"
@@ -172,16 +173,16 @@ async def _close_entry(
 
 
 async def _settle_change(
-    log: EventLog, reader: Reader, target: str, change: ChangeState, notes: list[str], *, undoing: bool
+    log: EventLog, reader: Reader, plan: Plan, change: ChangeState, notes: list[str], *, undoing: bool
 ) -> None:
     """Say of one change what the host shows of it. A file is looked at whatever was said of it before."""
-    was, what = change.state, change.change
+    was, what, target = change.state, change.change, plan.target.name
     if was not in ("intended", "undoing") and not isinstance(what, FileChange):
         return
     if was == "undoing" and isinstance(what, RestartChange):
         # Its way back was a restart, too, and started from another process.
         what = what.model_copy(update={"invocation_before": str(change.undo_from.get("invocation", ""))})
-    seen = await kinds.look(what, reader)
+    seen = await (seen_change(what, plan, reader) if isinstance(what, FileChange) else kinds.look(what, reader))
     there = seen == "after"
     if was == "undoing" and isinstance(what, ReloadChange | RestartChange):
         there = seen == "before"  # a way back that did not happen leaves the change as it was made

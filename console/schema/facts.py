@@ -107,6 +107,7 @@ class HostState(Read):
     sudo: SudoState = "absent"
     sudo_said: str = ""  # why not, in its own words
     sudo_missing: tuple[str, ...] = ()  # commands that a run needs and a limited sudo does not allow
+    sudo_missing_for_new: tuple[str, ...] = ()  # the same of a run that makes a drop-in
     systemd_version: int = 0
     free_bytes_unit_folder: int | None = None
     free_bytes_state_folder: int | None = None

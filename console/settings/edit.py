@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from console.engines.base import Engine
-from console.errors import RefusedError, SettingNotFoundError, UnexpectedValueError
+from console.errors import RefusedError, SettingElsewhereError, SettingNotFoundError, UnexpectedValueError
 from console.schema.splice import Splice, apply, compose
 from console.settings.drop_in import Cover, cover
 from console.settings.elsewhere import refuse_file
@@ -263,6 +263,12 @@ def _variable_added(unit: EffectiveUnit, what: Sought, place: Absent, after: str
     lines = [each for each in unit.assignments("Service", "Environment") if not home or each.path == home]
     source = unit.source(lines[-1].path) if lines else unit.source(home) if home else unit.sources[0]
     refuse_file(unit, source.path)
+    if source.path in unit.covered and source.path != home:
+        raise SettingElsewhereError(
+            f"{name} would be set in {source.path}, which is not this unit's own to edit",
+            where=f"{place.path}:{place.first_line}",
+            hint=f"systemctl edit {unit.name}, and in it [Service] Environment={name}={after}",
+        )
     text = source.text
     if lines:
         last = text.lines[lines[-1].statement.last_line - 1]

@@ -83,7 +83,13 @@ def _taken_up(plan: Plan) -> Iterator[str]:
 
 
 def _files(plan: Plan) -> Sequence[FileChange]:
-    return [change for change in plan.changes if isinstance(change, FileChange)]
+    """One for each file: what it is before the plan, and after all that the plan writes into it."""
+    found: dict[str, FileChange] = {}
+    for change in plan.changes:
+        if isinstance(change, FileChange):
+            first = found.setdefault(change.real_path, change)
+            found[change.real_path] = first.model_copy(update={"sha256_after": change.sha256_after})
+    return list(found.values())
 
 
 def _backup(change: FileChange) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from itertools import pairwise
 
 from console.facts.parse import parse_guard
 from console.schema.facts import GuardState
@@ -19,6 +20,25 @@ def ledger(written: str) -> bytes:
     return (
         b"/var/lib/console/chat.service/" + RUN.encode() + b"/change.json\n" + base64.b64encode(body.encode()) + b"\n"
     )
+
+
+def twice(first: str, second: str, third: str) -> bytes:
+    """The ledger of a run that writes one file from the first text to the second, and that to the third."""
+    texts = [sha256(text.encode()) for text in (first, second, third)]
+    changes = [
+        {"kind": "file", "real_path": FRAGMENT, "sha256_before": before, "sha256_after": after}
+        for before, after in pairwise(texts)
+    ]
+    body = base64.b64encode(json.dumps({"run": RUN, "plan": {"changes": changes}}).encode())
+    return b"/var/lib/console/chat.service/" + RUN.encode() + b"/change.json\n" + body + b"\n"
+
+
+def test_one_that_died_between_two_writes_of_a_file_has_something_to_put_back() -> None:
+    there = [unit_file(FRAGMENT, UNIT)]
+    assert not parse_guard(SHOWN, 60.0, twice("old", UNIT, "new"), there).idle
+    assert not parse_guard(SHOWN, 60.0, twice("old", "half", UNIT), there).idle
+    assert parse_guard(SHOWN, 60.0, twice(UNIT, "half", "new"), there).idle
+    assert parse_guard(SHOWN, 60.0, twice(UNIT, "half", UNIT), there).idle
 
 
 def test_none_is_armed() -> None:

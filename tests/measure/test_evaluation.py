@@ -67,3 +67,13 @@ async def test_a_late_one() -> None:
 async def test_it_is_told_the_way() -> None:
     found = await ask('echo "$OPENAI_BASE_URL $CONSOLE_MODEL $CONSOLE_TARGET 1"')
     assert found == Evaluated(1.0, "http://127.0.0.1:4711/v1 k26 gpu1/k26 1")
+
+
+async def test_what_it_says_besides_is_no_score_and_a_long_line_is_one() -> None:
+    assert (await ask("echo 0.9; echo took 3600 >&2")).score == 0.9
+    assert (await ask("echo took 3600 >&2")).score is None
+    found = await ask("head -c 400 /dev/zero | tr '\\0' x; echo ' 0.7'")
+    assert found.score == 0.7
+    assert len(found.said) <= 200
+    split = await ask("head -c 190 /dev/zero | tr '\\0' x; echo \"$OPENAI_API_KEY\"; exit 1")
+    assert "a-key" not in split.said

@@ -345,6 +345,7 @@ def test_lossy_settings_say_so() -> None:
         adding("kv_cache_dtype", "fp8_e4m3") + GATE + 'parity = "record"\n',
         adding("kv_cache_dtype", "fp8_e4m3") + GATE + 'when = "mem_fraction"\n',
         adding("kv_cache_dtype", "fp8_e4m3").replace("\n[[step]]", GATE + "\n[[step]]", 1),
+        adding("kv_cache_dtype", "fp8_e4m3").replace('\n[[step]]\nuses = "service.restart"\n', "") + GATE,
     ],
 )
 def test_a_lossy_change_wants_a_gate_behind_it_that_is_not_skipped(text: str) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from console.errors import RefusedError
+from console.errors import RefusedError, SudoError
+from console.planning import policy
 from console.schema.change import FileChange
 from console.schema.facts import Facts
 from console.schema.splice import apply
+from console.views.by_hand import by_hand
 from tests.fakes import ARGV, FRAGMENT, UNIT, facts, sha256
 from tests.planning.test_plan import made
 
@@ -43,6 +45,32 @@ def test_two_settings_of_a_packages_unit_make_one_file() -> None:
     written = apply(b"", change.splices).decode()
     assert "--context-length 200000" in written
     assert "--mem-fraction-static 0.9 " in written
+
+
+def test_a_limited_sudo_is_asked_for_a_new_file_only_where_one_is_made() -> None:
+    seen = facts()
+    host = seen.host.model_copy(update={"sudo": "limited", "sudo_missing_for_new": ("ln -T -- a b",)})
+    limited = seen.model_copy(update={"host": host})
+    policy.permitted(made(seen=limited), limited)
+    linked = seen.files[0].model_copy(update={"real_path": "/usr/lib/systemd/system/chat.service"})
+    packaged = limited.model_copy(update={"files": (linked,)})
+    with pytest.raises(SudoError, match="sudo ln -T -- a b"):
+        policy.permitted(made(seen=packaged), packaged)
+
+
+def test_by_hand_a_file_that_is_written_twice_is_one_file_and_goes_back_to_its_first_text() -> None:
+    plan = made()
+    change = plan.change("c1")
+    assert isinstance(change, FileChange)
+    later = change.model_copy(update={"id": "c9", "sha256_before": change.sha256_after, "sha256_after": "d" * 64})
+    lines = by_hand(plan.model_copy(update={"changes": (change, later)}))
+    assert [line for line in lines if line.startswith("sudo cp -a")] == [
+        f"sudo cp -a {FRAGMENT} /var/tmp/chat.service.before"
+    ]
+    assert [line.split("# ")[1][:12] for line in lines if line.startswith("sha256sum")] == [
+        change.sha256_before[:12],
+        "d" * 12,
+    ]
 
 
 @pytest.mark.parametrize(

@@ -180,6 +180,10 @@ async def test_how_far_a_file_of_two_writes_is(content: str, said: list[str]) ->
     plan = made(file_change(id="c1"), again_at)
     seen = await again.seen_files(plan, FakeRemote({FRAGMENT: content.encode()}), RUN)
     assert [seen["c1"], seen["c3"]] == said
+    one, other = again.written_files(plan)[FRAGMENT]
+    for at, change in enumerate((one, other)):
+        assert await again.seen_change(change, plan, FakeRemote({FRAGMENT: content.encode()})) == said[at]
+        assert await again.seen_change(change, plan, FakeRemote({FRAGMENT: b"somebody's"})) == "foreign"
 
 
 async def test_the_target_of_a_link_is_what_is_kept(run: RunContext) -> None:

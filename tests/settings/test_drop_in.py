@@ -152,3 +152,25 @@ def test_what_is_generated_stays_refused(sglang: Engine) -> None:
     unit = unit_of(("/run/systemd/generator/chat.service", f"[Service]\n{COMMAND}"))
     with pytest.raises(errors.SettingElsewhereError, match="generated"):
         window(unit, sglang)
+
+
+START = '#!/bin/sh\nexec /opt/x/python3 -m sglang.launch_server --context-length "${CTX:-32768}" --port 30000\n'
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        ((f"{LIB}/chat.service", "[Service]\nExecStart=/opt/start.sh\n"),),
+        (
+            (f"{ETC}/chat.service", "[Service]\nExecStart=/opt/start.sh\n"),
+            (f"{LIB}/chat.service.d/60-env.conf", "[Service]\nEnvironment=A=1\n"),
+        ),
+    ],
+)
+def test_a_variable_that_a_script_would_read_is_not_added_to_a_packages_file(
+    files: tuple[tuple[str, str], ...], sglang: Engine
+) -> None:
+    unit = unit_of(*files, files={"/opt/start.sh": START.encode()})
+    with pytest.raises(errors.SettingElsewhereError, match="CTX would be set in /usr/lib/systemd/system") as refused:
+        window(unit, sglang, when_absent="add")
+    assert "systemctl edit chat.service" in refused.value.hint

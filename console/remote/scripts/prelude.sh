@@ -123,6 +123,11 @@ describe_file() {
   printf 'kind=%s\npath=%s\n' "$1" "$2"
   if ! file_real=$(readlink -e -- "$2" 2>/dev/null) && ! file_real=$(root readlink -e -- "$2" 2>/dev/null); then
     file_real=$(readlink -m -- "$2" 2>/dev/null)
+    # A folder that may not be searched hides what is in it: that is not the same as nothing.
+    if [ -d "${2%/*}" ] && [ ! -x "${2%/*}" ] && ! root test -x "${2%/*}" 2>/dev/null; then
+      printf 'real=%s\nerror=its folder may not be searched\n' "${file_real:-$2}"
+      return 0
+    fi
     printf 'real=%s\nmissing=yes\n' "${file_real:-$2}"
     return 0
   fi
