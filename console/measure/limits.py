@@ -82,6 +82,8 @@ def check_contexts(words: Sequence[str]) -> None:
     for word in words:
         if word not in ("old-limit", "max") and not _NUMBER.fullmatch(word):
             raise UnknownContextError(f"{word!r} is no context: write tokens (1663, 8k), 50%, old-limit or max")
+        if re.fullmatch(r"[0.]+[kK%]?", word):
+            raise UnknownContextError(f"{word!r} is no context: a prompt has at least one token")
 
 
 def _context(word: str, limits: Limits, output_tokens: int) -> int:

@@ -15,6 +15,8 @@ from console.steps.gate_quality import GateQuality
     ("key", "value", "said"),
     [
         ("contexts", "much", "write tokens"),
+        ("contexts", "8k,0k", "at least one token"),
+        ("contexts", "0.0%", "at least one token"),
         ("depths", [], "depths are shares"),
         ("depths", [1.5], "depths are shares"),
         ("least", 2, "less than or equal to 1"),
