@@ -68,6 +68,7 @@ def drained(host: Host, _desk: Desk, _stack: ExitStack) -> Point:
     """Somebody's request runs for some seconds, and the drain has seen it."""
     body = '{"text": "hello", "sampling_params": {"max_new_tokens": 16000, "ignore_eos": true}}'
     ask = ["curl", "-s", "-o", "/dev/null", "-H", "Content-Type: application/json", "-d", body, f"{URL}/generate"]
+    host.run("systemctl", "stop", "somebody", check=False)  # of an earlier cell on this host
     host.run("systemd-run", "--quiet", "--collect", "--unit=somebody", *ask)
     assert remains.wait_until(lambda: requests(host) > 0, 10.0, every_s=0.05), "the request does not run"
     return Point(lambda going: in_phase(going, "draining"))

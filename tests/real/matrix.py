@@ -22,6 +22,7 @@ from queue import SimpleQueue
 from typing import Any
 
 from tests.hosts import remains
+from tests.hosts.commands import CommandError
 from tests.hosts.engine_unit import UNIT, install_engine, serving, set_simulator, unit_text
 from tests.hosts.fleet import Fleet
 from tests.hosts.host import Host
@@ -118,8 +119,8 @@ def play(cell: Cell, host: Host, folder: Path) -> Result:
             result.wrong.append(f"{restarts} starts in the journal, {told} in the logs of the runs")
         if twice := inside.commits_twice(desk):
             result.wrong.append(f"committed twice: {', '.join(twice)}")
-    except AssertionError as error:
-        result.wrong.append(str(error).splitlines()[0])
+    except (AssertionError, CommandError) as error:  # a table with a wrong cell tells more than none
+        result.wrong.append((str(error).splitlines() or [type(error).__name__])[0])
     finally:
         desk.close()
         host.run("sh", "-c", "systemctl stop 'console-guard-*'; rm -f /etc/systemd/system/console-guard-*", check=False)
