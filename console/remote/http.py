@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 BODY_LIMIT = 16 * 1024 * 1024
 
 OnPart = Callable[[float, bytes], None]
+# What opening a port of ours says; a connection that cannot be had says a ConnectError.
+_NO_WAY = (asyncssh.Error, asyncssh.ChannelListenError, OSError)
 
 
 def api_key(service: Service, environment: Mapping[str, str], redactor: Redactor) -> str | None:
@@ -66,13 +68,9 @@ class Forward:
         """
         import httpx  # takes its time; connect_reader begins it
 
-        connection = await self._link.connection()
-        if self._generation != self._link.generation:
-            await self.aclose()
-            self._generation = self._link.generation
         try:
-            client = await self._open(connection)
-        except (asyncssh.Error, asyncssh.ChannelListenError, OSError) as error:
+            client = await self._open()
+        except _NO_WAY as error:
             return Reply(0, error=f"no way to the engine: {one_line(str(error), 200)}")
         started = self._clock.monotonic()
         try:
@@ -92,13 +90,9 @@ class Forward:
 
     async def address(self) -> tuple[str, str]:
         """Where the engine can be asked from here while the connection lives, and its key. Raises ConnectError."""
-        connection = await self._link.connection()
-        if self._generation != self._link.generation:
-            await self.aclose()
-            self._generation = self._link.generation
         try:
-            client = await self._open(connection)
-        except (asyncssh.Error, asyncssh.ChannelListenError, OSError) as error:
+            client = await self._open()
+        except _NO_WAY as error:
             raise UnreachableError(f"no way to the engine: {one_line(str(error), 200)}") from None
         return str(client.base_url).rstrip("/"), self._headers.get("Authorization", "").removeprefix("Bearer ")
 
@@ -112,7 +106,11 @@ class Forward:
             with contextlib.suppress(asyncssh.Error, OSError):
                 await listener.wait_closed()
 
-    async def _open(self, connection: asyncssh.SSHClientConnection) -> httpx.AsyncClient:
+    async def _open(self) -> httpx.AsyncClient:
+        connection = await self._link.connection()
+        if self._generation != self._link.generation:
+            await self.aclose()
+            self._generation = self._link.generation
         if self._client is None:
             import httpx
 

@@ -86,21 +86,7 @@ class Git:
 
         A session of its own: Ctrl-C at our terminal does not cut a commit in two, and nothing can ask at the terminal.
         """
-        try:
-            process = subprocess.Popen(
-                ["git", *PLAIN, *arguments],
-                cwd=self.folder,
-                env=self.environment | dict(extra or {}),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                start_new_session=True,
-            )
-        except FileNotFoundError as error:
-            missing = "git is not installed" if self.folder.is_dir() else "no such folder"
-            raise CommitError(missing, where=str(self.folder)) from error
-        except OSError as error:
-            raise CommitError(f"git cannot be started: {error.strerror}", where=str(self.folder)) from error
+        process = self._start(arguments, subprocess.PIPE, subprocess.PIPE, extra)
         try:
             out, err = process.communicate(data.encode("utf-8", "backslashreplace"), timeout=timeout_s)
         except subprocess.TimeoutExpired:
@@ -150,21 +136,30 @@ class Git:
 
             yield ask
 
+    def _start(
+        self, arguments: tuple[str, ...], stdin: int, stderr: int | IO[bytes], extra: Mapping[str, str] | None = None
+    ) -> subprocess.Popen[bytes]:
+        """Raises CommitError."""
+        try:
+            return subprocess.Popen(
+                ["git", *PLAIN, *arguments],
+                cwd=self.folder,
+                env=self.environment | dict(extra or {}),
+                stdin=stdin,
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+                start_new_session=True,
+            )
+        except FileNotFoundError as error:
+            missing = "git is not installed" if self.folder.is_dir() else "no such folder"
+            raise CommitError(missing, where=str(self.folder)) from error
+        except OSError as error:
+            raise CommitError(f"git cannot be started: {error.strerror}", where=str(self.folder)) from error
+
     @contextmanager
     def _started(self, arguments: tuple[str, ...], said: IO[bytes], stdin: int) -> Iterator[subprocess.Popen[bytes]]:
         """A git whose complaints go to a file; it does not outlive its reader. Raises CommitError."""
-        try:
-            process = subprocess.Popen(
-                ["git", *PLAIN, *arguments],
-                cwd=self.folder,
-                env=self.environment,
-                stdin=stdin,
-                stdout=subprocess.PIPE,
-                stderr=said,
-                start_new_session=True,
-            )
-        except OSError as error:
-            raise CommitError(f"git cannot be started: {error.strerror}", where=str(self.folder)) from error
+        process = self._start(arguments, stdin, said)
         assert process.stdout is not None
         try:
             yield process

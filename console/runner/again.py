@@ -18,6 +18,7 @@ from console.schema.change import Change, FileChange, RestartChange
 from console.schema.facts import Facts
 from console.schema.plan import Activation, Plan, PlannedStep
 from console.schema.splice import apply, inverse
+from console.schema.writes import written
 from console.secrets import Redactor
 from console.settings import resolve
 from console.settings.flags import sought
@@ -57,45 +58,31 @@ async def seen_files(plan: Plan, reader: Reader, root: str) -> dict[str, Seen]:
     `root`: the run whose ledger entry holds the backups, for the three-way difference.
     """
     found: dict[str, Seen] = {}
-    for path, writes in written_files(plan).items():
-        now = (await read_file(reader, path)).digest
-        states = [writes[0].sha256_before, *(change.sha256_after for change in writes)]
-        if now not in states:
+    for path, writes in written(plan.changes).items():
+        made = writes.made((await read_file(reader, path)).digest)
+        if made is None:
             raise ForeignEditError(
-                f"{writes[0].path} was edited since by somebody else: nothing is touched\n"
-                + await three_way(writes[0], plan, root, reader),
+                f"{writes.changes[0].path} was edited since by somebody else: nothing is touched\n"
+                + await three_way(writes, plan, root, reader),
                 where=plan.target.name,
                 hint="decide by hand which of the two stays; the backup is in the ledger on the host",
             )
-        # A plan may write a file more than once: then it shows how many of these writes were made.
-        made = states.index(now)
-        found |= {change.id: "after" if number <= made else "before" for number, change in enumerate(writes, start=1)}
-    return found
-
-
-def written_files(plan: Plan) -> dict[str, list[FileChange]]:
-    """Each file that a plan writes, with the changes that do, in their order."""
-    found: dict[str, list[FileChange]] = {}
-    for change in plan.changes:
-        if isinstance(change, FileChange):
-            found.setdefault(change.real_path, []).append(change)
+        found |= {change.id: "after" if at < made else "before" for at, change in enumerate(writes.changes)}
     return found
 
 
 async def seen_change(change: FileChange, plan: Plan, reader: Reader) -> Seen:
     """What the host shows of one write, where the plan may have others of the same file before and after it."""
-    now = (await read_file(reader, change.real_path)).digest
-    writes = written_files(plan)[change.real_path]
-    states = [writes[0].sha256_before, *(each.sha256_after for each in writes)]
-    if now not in states:
+    writes = written(plan.changes)[change.real_path]
+    made = writes.made((await read_file(reader, change.real_path)).digest)
+    if made is None:
         return "foreign"
-    return "after" if [each.id for each in writes].index(change.id) < states.index(now) else "before"
+    return "after" if change in writes.changes[:made] else "before"
 
 
 async def is_back(change: FileChange, plan: Plan, reader: Reader) -> bool:
     """Whether its file is as it was before the plan."""
-    first = written_files(plan)[change.real_path][0]
-    return (await read_file(reader, change.real_path)).digest == first.sha256_before
+    return (await read_file(reader, change.real_path)).digest == written(plan.changes)[change.real_path].before
 
 
 def runs_new(plan: Plan, facts: Facts, engine: Engine) -> bool | None:

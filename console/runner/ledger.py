@@ -5,16 +5,16 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from console.clock import stamp
 from console.errors import RefusedError
 from console.remote.session import Remote
 from console.runner.context import RunContext
-from console.schema.change import ABSENT, BalancerChange, Change, FileChange
+from console.schema.change import ABSENT, BalancerChange
 from console.schema.hosts import call_of
 from console.schema.plan import Plan, keep_exact
+from console.schema.writes import Writes, written
 from console.untrusted import one_line
 
 LedgerEnd = str  # open · undoing · guard · verified · rolled-back · unchanged · settled
@@ -75,9 +75,9 @@ class Ledger:
 
     async def write(self) -> None:
         """Raises RefusedError when the entry cannot be written; then nothing may be changed."""
-        kept = kept_files(self.plan.changes)
-        table = "".join(f"{file.row}\n" for file in kept)
-        backups = [part for file in kept if file.before != ABSENT for part in (file.path, file.backup)]
+        kept = [(each, backup_of(each, number)) for number, each in enumerate(written(self.plan.changes).values(), 1)]
+        table = "".join(f"{row_of(writes, backup)}\n" for writes, backup in kept)
+        backups = [part for each, backup in kept if each.before != ABSENT for part in (each.path, backup)]
         output = await self.remote.act(
             "act_ledger.sh",
             self.plan.target.host.state_folder,
@@ -112,40 +112,18 @@ class Ledger:
         )
 
 
-@dataclass(frozen=True)
-class KeptFile:
-    """A file as the ledger remembers it. `between`: what it is for a while, where a plan writes it more than once."""
-
-    path: str
-    before: str
-    after: str
-    backup: str  # its name in the entry; of a file that the run makes, what there was not
-    between: tuple[str, ...] = ()
-
-    @property
-    def row(self) -> str:
-        """Its line of files.tsv."""
-        fields = (self.path, self.before, self.after, self.backup)
-        return "\t".join((*fields, ",".join(self.between)) if self.between else fields)
-
-
-def kept_files(changes: Sequence[Change]) -> tuple[KeptFile, ...]:
-    """Each file that the changes write, once, in the order of their first writes."""
-    found: dict[str, list[FileChange]] = {}
-    for change in changes:
-        if isinstance(change, FileChange):
-            found.setdefault(change.real_path, []).append(change)
-    return tuple(
-        KeptFile(path, writes[0].sha256_before, writes[-1].sha256_after, _backup(writes[0], number), between)
-        for number, (path, writes) in enumerate(found.items(), start=1)
-        for between in [tuple(each.sha256_after for each in writes[:-1])]
-    )
-
-
-def _backup(change: FileChange, number: int) -> str:
-    if change.makes:
-        return "no-folder" if change.folder else "no-file"
+def backup_of(writes: Writes, number: int) -> str:
+    """The name of its backup in the entry; of a file that the run makes, what there was not."""
+    first = writes.changes[0]
+    if first.makes:
+        return "no-folder" if first.folder else "no-file"
     return f"backup-{number}"
+
+
+def row_of(writes: Writes, backup: str) -> str:
+    """Its line of files.tsv."""
+    fields = (writes.path, writes.before, writes.after, backup)
+    return "\t".join((*fields, ",".join(writes.between)) if writes.between else fields)
 
 
 async def settle(remote: Remote, run: str, earlier: Sequence[str], word: str) -> None:

@@ -8,6 +8,7 @@ from pathlib import PurePosixPath
 
 from console.schema.change import WHERE, BalancerChange, FileChange
 from console.schema.plan import Plan
+from console.schema.writes import written
 from console.untrusted import one_line
 
 BACKUPS = "/var/tmp"  # noqa: S108 - where a person's copy outlives the shell; `cp -a` keeps who may read it
@@ -84,12 +85,8 @@ def _taken_up(plan: Plan) -> Iterator[str]:
 
 def _files(plan: Plan) -> Sequence[FileChange]:
     """One for each file: what it is before the plan, and after all that the plan writes into it."""
-    found: dict[str, FileChange] = {}
-    for change in plan.changes:
-        if isinstance(change, FileChange):
-            first = found.setdefault(change.real_path, change)
-            found[change.real_path] = first.model_copy(update={"sha256_after": change.sha256_after})
-    return list(found.values())
+    files = written(plan.changes).values()
+    return [each.changes[0].model_copy(update={"sha256_after": each.after}) for each in files]
 
 
 def _backup(change: FileChange) -> str:

@@ -11,6 +11,7 @@ import pytest
 from tests.hosts import remains
 from tests.hosts.engine_unit import UNIT, serving, set_fault, set_simulator
 from tests.hosts.host import Host
+from tests.real.books import guarded
 from tests.real.conftest import MakeDesk
 from tests.real.desk import EXTEND_CONTEXT, Desk, Going
 from tests.real.ready import QUICK_LOAD_S
@@ -18,38 +19,6 @@ from tests.real.state_of import LEDGER, UNIT_FILE, comes_to_serve, everywhere, s
 
 pytestmark = pytest.mark.real_host
 
-GUARDED = """\
-schema = 1
-name = "guarded"
-title = "Change the window under a guard"
-unattended = "proceed"
-guard = "{guard}"
-
-[[step]]
-uses = "lb.out"
-
-[[step]]
-uses = "unit.set"
-setting = "context_length"
-to = 200000
-
-[[step]]
-uses = "systemd.daemon_reload"
-
-[[step]]
-uses = "service.restart"
-
-[[step]]
-uses = "service.wait_ready"
-timeout = "15s"
-hard_timeout = "15s"
-
-[[step]]
-uses = "service.verify"
-
-[[step]]
-uses = "lb.in"
-"""
 BALANCER = """
 [groups.k26]
 members = ["gpu1/k26"]
@@ -62,7 +31,7 @@ PATIENCE_S = 90.0
 
 
 def restarted(desk: Desk, guard: str = "10s", allowed: str = "15s") -> Going:
-    going = desk.start("run", desk.runbook(GUARDED.format(guard=guard).replace("15s", allowed)))
+    going = desk.start("run", desk.runbook(guarded(guard, balanced=True).replace("15s", allowed)))
     going.wait_for(lambda event: event["type"] == "change.made" and event["kind"] == "restart")
     return going
 
@@ -143,7 +112,7 @@ def test_engine_that_becomes_healthy_is_left_alone(host: Host, desk: Desk) -> No
 
 
 def test_no_timer_is_left_after_the_proof(host: Host, desk: Desk) -> None:
-    done = desk.console("run", desk.runbook(GUARDED.format(guard="20s")))
+    done = desk.console("run", desk.runbook(guarded("20s", balanced=True)))
     assert done.code == 0, done.err
     assert [event["state"] for event in done.of("guard.changed")] == ["armed", "disarmed"]
     assert timers(host) == []

@@ -9,6 +9,7 @@ import pytest
 from tests.hosts import remains
 from tests.hosts.engine_unit import UNIT, serving, set_fault, start_and_wait, unit_text
 from tests.hosts.host import Host
+from tests.real.books import guarded
 from tests.real.conftest import MakeDesk
 from tests.real.desk import EXTEND_CONTEXT, Desk
 from tests.real.state_of import LEDGER, UNIT_FILE, comes_to_serve, flag, tree
@@ -66,34 +67,6 @@ def test_a_unit_of_a_package(host: Host, make_desk: MakeDesk) -> None:
     assert (serving(host), flag(host.main_argv(UNIT))) == (32768, "32768")
 
 
-GUARDED = """\
-schema = 1
-name = "guarded"
-title = "Change the window under a guard"
-unattended = "proceed"
-guard = "6s"
-
-[[step]]
-uses = "unit.set"
-setting = "context_length"
-to = 200000
-
-[[step]]
-uses = "systemd.daemon_reload"
-
-[[step]]
-uses = "service.restart"
-
-[[step]]
-uses = "service.wait_ready"
-timeout = "15s"
-hard_timeout = "15s"
-
-[[step]]
-uses = "service.verify"
-"""
-
-
 def test_an_instance_alone_and_back_by_hand(host: Host, make_desk: MakeDesk) -> None:
     unit, sibling = "engine@a.service", "engine@b.service"
     template = "/etc/systemd/system/engine@.service"
@@ -137,7 +110,7 @@ def test_an_instance_alone_and_back_by_hand(host: Host, make_desk: MakeDesk) -> 
 def test_the_guard_takes_it_away(host: Host, desk: Desk) -> None:
     package(host)
     set_fault(host, "crash-loop", above_context=32768)
-    going = desk.start("run", desk.runbook(GUARDED))
+    going = desk.start("run", desk.runbook(guarded("6s")))
     going.wait_for(lambda event: event["type"] == "change.made" and event["kind"] == "restart")
     going.stop(signal.SIGKILL)
     going.end()

@@ -17,6 +17,7 @@ from console.runner.ledger import Ledger, settle
 from console.schema.change import CommandChange, FileChange, ReloadChange
 from console.schema.plan import FileEdit, Plan, SettingChange
 from console.schema.splice import Splice, apply, inverse
+from console.schema.writes import written
 from tests.fakes import DROPIN, FRAGMENT, RUN, UNIT, FakeRemote, context, plan, sha256
 
 FOLDER = f"/var/lib/console/chat.service/{RUN}"
@@ -180,7 +181,7 @@ async def test_how_far_a_file_of_two_writes_is(content: str, said: list[str]) ->
     plan = made(file_change(id="c1"), again_at)
     seen = await again.seen_files(plan, FakeRemote({FRAGMENT: content.encode()}), RUN)
     assert [seen["c1"], seen["c3"]] == said
-    one, other = again.written_files(plan)[FRAGMENT]
+    one, other = written(plan.changes)[FRAGMENT].changes
     for at, change in enumerate((one, other)):
         assert await again.seen_change(change, plan, FakeRemote({FRAGMENT: content.encode()})) == said[at]
         assert await again.seen_change(change, plan, FakeRemote({FRAGMENT: b"somebody's"})) == "foreign"

@@ -10,10 +10,11 @@ from tests.hosts import remains
 from tests.hosts.engine_unit import UNIT, install_engine, serving, set_fault, set_simulator
 from tests.hosts.fleet import Fleet
 from tests.hosts.host import Host
+from tests.real.books import guarded
 from tests.real.desk import Desk, Done
 from tests.real.fire.said import Said
 from tests.real.state_of import LEDGER, UNIT_FILE, everywhere, starts
-from tests.real.test_guard import GUARDED, restarted, timers
+from tests.real.test_guard import restarted, timers
 
 GUARD = "20s"
 BACK_WITHIN_S = 60.0
@@ -80,7 +81,7 @@ def rolled_back_meanwhile(said: Said, host: Host, desk: Desk) -> None:
 
 
 def proven(said: Said, host: Host, desk: Desk) -> None:
-    done = desk.console("run", desk.runbook(GUARDED.format(guard=GUARD)))
+    done = desk.console("run", desk.runbook(guarded(GUARD, balanced=True)))
     left = timers(host)
     said.line(done.code == 0 and left == [], f"after the proof (exit {done.code}) no timer is left: {left}")
 
