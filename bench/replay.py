@@ -19,7 +19,13 @@ from console.lab.lab import Lab
 
 MOST_LAG_MS = 10.0
 # An engine that is no limit of what is sent.
-QUICK = {"prefill_tok_s": 2e6, "prefill_overhead_s": 0.0, "step_ms": 4.0, "step_ms_per_token": 0.0}
+QUICK = {
+    "prefill_tok_s": 2e6,
+    "prefill_overhead_s": 0.0,
+    "first_request_s": 0.0,
+    "step_ms": 4.0,
+    "step_ms_per_token": 0.0,
+}
 
 
 def trace(path: Path, per_s: float, seconds: float) -> None:

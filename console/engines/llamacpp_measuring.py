@@ -55,7 +55,7 @@ class LlamaCppMeasuring:
         return None if tokens is None else Generation(None, tokens, None, None, None, None)
 
     def tokenize(self, text: str) -> Request:
-        return Request("POST", "/tokenize", json={"content": text, "add_special": True}, timeout_s=60.0)
+        return Request("POST", f"/tokenize?{OURS}", json={"content": text, "add_special": True}, timeout_s=60.0)
 
     def read_tokens(self, reply: Reply) -> tuple[int, ...] | None:
         return token_ids(reply)

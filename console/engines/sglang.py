@@ -150,10 +150,10 @@ class SGLang(Alike):
 
     def reset_cache(self) -> Request:
         """Refused with 400 while requests are in flight; resets the mean acceptance length, too."""
-        return Request("POST", "/flush_cache")
+        return Request("POST", f"/flush_cache?{OURS}")
 
     def abort(self, request_id: str) -> Request:
-        return Request("POST", "/abort_request", json={"rid": request_id})
+        return Request("POST", f"/abort_request?{OURS}", json={"rid": request_id})
 
     def largest_request(
         self, context_length: int, pool_tokens: int, output_tokens: int, reserved_tokens: int = 0

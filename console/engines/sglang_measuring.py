@@ -41,8 +41,9 @@ class SGLangMeasuring:
         return Request("POST", f"/generate?{OURS}", json=body, timeout_s=wanted.limit_s)
 
     def read(self, reply: Reply) -> Generation:
-        read = sglang_replies.generation(reply)
-        return read if read.error else replace(read, text=_text_of(read_json(reply.body)))
+        body = read_json(reply.body)
+        read = sglang_replies.generation_of(body, reply)
+        return read if read.error else replace(read, text=_text_of(body))
 
     def read_part(self, line: str) -> Generation | None:
         """An event of the stream: the whole text so far, and counts that only grow."""
@@ -53,14 +54,14 @@ class SGLangMeasuring:
 
     def tokenize(self, text: str) -> Request:
         """From 0.5.5 on; before that it is 404."""
-        return Request("POST", "/tokenize", json={"prompt": text}, timeout_s=60.0)
+        return Request("POST", f"/tokenize?{OURS}", json={"prompt": text}, timeout_s=60.0)
 
     def read_tokens(self, reply: Reply) -> tuple[int, ...] | None:
         return token_ids(reply)
 
     def abort(self, request_id: str) -> Request | None:
         """SGLang aborts every request whose id *begins* with this one: ours are all of one length."""
-        return Request("POST", "/abort_request", json={"rid": request_id}, timeout_s=5.0)
+        return Request("POST", f"/abort_request?{OURS}", json={"rid": request_id}, timeout_s=5.0)
 
     def traffic_requests(self) -> Sequence[Request]:
         """`/v1/loads` from 0.5.8, `/get_load` before; never `/health`, which generates."""

@@ -131,7 +131,11 @@ def _reserved(info: Mapping[str, Any]) -> int:
 
 def generation(reply: Reply) -> Generation:
     """The answer to `/generate`."""
-    body = read_json(reply.body)
+    return generation_of(read_json(reply.body), reply)
+
+
+def generation_of(body: Any, reply: Reply) -> Generation:
+    """`generation` of a body that was read already."""
     if isinstance(body, list) and body:
         body = body[0]
     if reply.status != 200:

@@ -119,7 +119,7 @@ class VLLM(Alike):
 
     def reset_cache(self) -> Request:
         """404 unless VLLM_SERVER_DEV_MODE=1."""
-        return Request("POST", "/reset_prefix_cache")
+        return Request("POST", f"/reset_prefix_cache?{OURS}")
 
     def agrees(self, setting: str, given: str, served: str, slots: int = 1) -> bool:
         """`auto` agrees with any window."""

@@ -87,7 +87,7 @@ class VLLMMeasuring:
         )
 
     def tokenize(self, text: str) -> Request:
-        return Request("POST", "/tokenize", json={"prompt": text}, timeout_s=60.0)
+        return Request("POST", f"/tokenize?{OURS}", json={"prompt": text}, timeout_s=60.0)
 
     def read_tokens(self, reply: Reply) -> tuple[int, ...] | None:
         return token_ids(reply)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import math
 import random
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from console.analysis.statistics.quantiles import quantile
@@ -17,6 +19,7 @@ from console.schema.loads import Level, Sent
 # How often the server is asked how busy it is, and our own loop how late; seconds.
 LOOK_EVERY_S = 1.0
 PROBE_EVERY_S = 0.2
+SAY_EVERY_S = 0.5
 # Our own lag (p99) may be this share of a time that is told; above, we measure ourselves.
 LAG_SHARE = 0.05
 # The window over which tokens count: from the first to the last moment with this share of the most streams at once.
@@ -51,11 +54,17 @@ class LoadLevel:
     queued: list[int] = field(default_factory=list)
     usage: list[float] = field(default_factory=list)
     foreign: bool = False
+    said_s: float = -math.inf
 
     async def measure(self) -> Level:
         """Send all requests of the level. Raises NotMeasuredError, ConnectError; the others are ended then."""
         if others(await self.bench.traffic()):
             return self.level("refused", "server busy")
+        with collected():
+            await self._run()
+        return self.level(*self._verdict())
+
+    async def _run(self) -> None:
         self.began_s = self.bench.clock.monotonic()
         beside = [asyncio.ensure_future(self._probe()), asyncio.ensure_future(self._look())]
         work = [asyncio.ensure_future(self._arriving() if self.wish.per_s else self._closed())]
@@ -65,7 +74,6 @@ class LoadLevel:
             for task in (*work, *beside):
                 task.cancel()
             await asyncio.gather(*work, *beside, return_exceptions=True)
-        return self.level(*self._verdict())
 
     def now_s(self) -> float:
         return self.bench.clock.monotonic() - self.began_s
@@ -121,7 +129,14 @@ class LoadLevel:
                 refused=why,
             )
         )
-        self.bench.say(phase=self.name, done=len(self.sent), total=self.wish.requests)
+        self._say()
+
+    def _say(self) -> None:
+        """How far it is, now and then: each line of progress costs time of the loop that sends."""
+        now_s = self.now_s()
+        if now_s - self.said_s >= SAY_EVERY_S or len(self.sent) == self.wish.requests:
+            self.said_s = now_s
+            self.bench.say(phase=self.name, done=len(self.sent), total=self.wish.requests)
 
     @property
     def name(self) -> str:
@@ -215,6 +230,17 @@ class LoadLevel:
                 "flags": [*flags, *few],
             }
         )
+
+
+@contextmanager
+def collected() -> Iterator[None]:
+    """Nothing that lives now is looked at by the garbage collector: a whole look takes 0.1 s, and we would be late."""
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 async def together(work: list[Coroutine[None, None, None]]) -> None:

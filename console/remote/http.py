@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import socket
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
@@ -66,6 +65,8 @@ class Forward:
         `on_part` is given each piece of a good answer as it comes, with seconds since the request was sent; such a
         body is not kept.
         """
+        if on_part is not None and self._scheme == "http":
+            return await self._direct(request, on_part)
         import httpx  # takes its time; connect_reader begins it
 
         try:
@@ -84,8 +85,38 @@ class Forward:
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             error_text = one_line(f"{type(error).__name__}: {error}", 200)
         else:
-            error_text = f"the body is larger than {BODY_LIMIT // 1024 // 1024} MiB" if cut else ""
-            return Reply(status, body, error_text, self._clock.monotonic() - started)
+            return Reply(status, body, too_large(cut), self._clock.monotonic() - started)
+        return Reply(0, error=error_text, duration_s=self._clock.monotonic() - started)
+
+    async def _direct(self, request: Request, on_part: OnPart) -> Reply:
+        from console.remote import direct  # only a load and a replay need it
+
+        content, headers = _content(request)
+        connection = await self._link.connection()
+        started = self._clock.monotonic()
+        try:
+            status, body, cut = await direct.ask(
+                connection,
+                self._host,
+                self._port,
+                method=request.method,
+                path=self._path + request.path,
+                headers={"Host": f"{self._host}:{self._port}", "Connection": "close", **self._headers, **headers},
+                content=content,
+                hear=lambda part: on_part(self._clock.monotonic() - started, part),
+                idle_s=request.timeout_s,
+                limit=BODY_LIMIT,
+            )
+        except TimeoutError:
+            error_text = f"no answer within {request.timeout_s:g} s"
+        except direct.AnswerError as error:
+            error_text = one_line(str(error), 200)
+        except asyncssh.ChannelOpenError as error:
+            error_text = f"connection refused ({one_line(error.reason, 120)})"
+        except _NO_WAY as error:
+            error_text = f"no way to the engine: {one_line(str(error), 200)}"
+        else:
+            return Reply(status, body, too_large(cut), self._clock.monotonic() - started)
         return Reply(0, error=error_text, duration_s=self._clock.monotonic() - started)
 
     async def address(self) -> tuple[str, str]:
@@ -135,12 +166,11 @@ class Forward:
         self, client: httpx.AsyncClient, request: Request, hear: Callable[[bytes], None] | None
     ) -> tuple[int, bytes, bool]:
         body = bytearray()
-        content = None if request.json is None else json.dumps(request.json).encode()
-        headers = {} if content is None else {"Content-Type": "application/json"}
+        content, headers = _content(request)
         async with client.stream(
             request.method,
             request.path,
-            content=content,
+            content=content or None,
             headers=headers,
             timeout=request.timeout_s,
             extensions={"sni_hostname": self._host} if self._scheme == "https" else {},
@@ -153,3 +183,17 @@ class Forward:
                 if len(body) > BODY_LIMIT:
                     return response.status_code, bytes(body[:BODY_LIMIT]), True
         return response.status_code, bytes(body), False
+
+
+def _content(request: Request) -> tuple[bytes, dict[str, str]]:
+    """The body of a request and the headers that tell it; none of a GET."""
+    if request.json is None:
+        return b"", {}
+    import orjson  # a prompt of 100,000 token ids takes json longer than a request may be late
+
+    content = orjson.dumps(request.json)
+    return content, {"Content-Type": "application/json", "Content-Length": str(len(content))}
+
+
+def too_large(cut: bool) -> str:
+    return f"the body is larger than {BODY_LIMIT // 1024 // 1024} MiB" if cut else ""

@@ -101,7 +101,7 @@ class MadeUpEngine(FakeRemote):
         began = self.clock.at
         if request.path.startswith("/generate"):
             return await self._generate(request, on_part)
-        if request.path == "/abort_request":
+        if request.path.startswith("/abort_request"):
             assert request.json is not None
             self.aborted.append(request.json["rid"])
             return Reply(200)
@@ -110,7 +110,7 @@ class MadeUpEngine(FakeRemote):
         return Reply(404) if body is None else Reply(200, body, duration_s=self.clock.at - began)
 
     def _said(self, request: Request) -> bytes | None:
-        if request.path == "/tokenize" and request.json is not None and self.truth.tokenizes:
+        if request.path.startswith("/tokenize") and request.json is not None and self.truth.tokenizes:
             words = request.json["prompt"].split()
             return json.dumps({"tokens": [1 + hash(word) % 30_000 for word in words]}).encode()
         if request.path == "/v1/loads":

@@ -170,7 +170,7 @@ async def test_nothing_that_generates_is_polled() -> None:
     at = bench(engine)
     await DecodeCell(at, await prompt(at), Shape(samples=5), "prose", random.Random(3)).measure()
     assert {path for path in engine.paths if not path.startswith("/generate")} == {
-        "/tokenize", "/v1/models", "/v1/loads", "/metrics",
+        "/tokenize?console", "/v1/models", "/v1/loads", "/metrics",
     }  # fmt: skip
 
 

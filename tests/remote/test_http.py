@@ -79,7 +79,7 @@ async def test_a_reply_arrives_with_its_status_and_time(connect: Connect, engine
 async def test_json_is_posted(connect: Connect, engine: Engine) -> None:
     remote = await connect(url=engine.url)
     await remote.fetch(Request("POST", "/generate", {"text": "hi"}))
-    assert engine.asked[0].endswith('{"text": "hi"}')
+    assert engine.asked[0].endswith('{"text":"hi"}')
     assert "content-type: application/json" in engine.asked[0].lower()
 
 
