@@ -1,5 +1,5 @@
 # make demo    the main job on a simulated host; make demo-tui: the terminal UI on one
-# make hosts   ways in, sudo, files as they lie, and older and newer systemds, on real hosts (root, some minutes)
+# make hosts   ways in, sudo, and files as they lie, on real hosts (root, some minutes)
 # make matrix  every interruption between and inside the actions of the main job, on real hosts (root, 45 min)
 # make fire    what else must hold under fire, with figures: stops, cut links, guards, fleets (root, half an hour)
 # make test    everything that is checked; REAL_HOSTS=required, REAL_ENGINE=required: what is missing fails, not skips
@@ -42,10 +42,10 @@ matrix: $(READY)
 	$(IN)/python -m tests.real.matrix $(MATRIX)
 	CONSOLE_EVERY_KILL=1 $(IN)/python -m pytest tests/runner/test_killed.py
 
-# What CI has no time for: every way in, sudo as fleets have it, files as they lie, and Debian's systemd 247 and 257.
+# What CI has no time for: every way in, sudo as fleets have it, and files as they lie.
 hosts: $(READY)
 	CONSOLE_BY_HAND=1 $(IN)/python -m pytest tests/real/test_access.py tests/real/test_sudo.py tests/real/test_whose_file.py \
-		tests/real/test_own_drop_in.py tests/real/test_other_systemds.py
+		tests/real/test_own_drop_in.py
 
 # Proofs on real hosts that no run of the tests can pay, as root; FIRE="pairs guards" for some of them.
 fire: $(READY)

@@ -19,7 +19,7 @@ from tests.hosts.network import Cable, add_bridge, free_subnet
 from tests.hosts.tree import SUITE, ready_tree
 
 PROJECT = Path(__file__).resolve().parents[2]
-TOOLS = ("debootstrap", "systemd-nspawn", "ip", "nsenter", "unshare", "mount", "ssh", "ssh-keygen", "apt-get", "tar")
+TOOLS = ("mmdebstrap", "systemd-nspawn", "ip", "nsenter", "unshare", "mount", "ssh", "ssh-keygen", "apt-get", "tar")
 
 
 def why_not() -> str:

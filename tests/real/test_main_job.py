@@ -74,25 +74,3 @@ def test_override_that_wins_is_edited_and_the_base_is_not(host: Host, desk: Desk
     assert host.out(*kept) == identity
     assert serving(host) == 200000
     assert done.record["settings"][0]["path"] == override
-
-
-def test_login_with_sudo_does_the_same_and_measures(host: Host, make_desk: MakeDesk) -> None:
-    host.add_user("ops", sudo=True)
-    first = starts(host)
-    desk = make_desk([host], user="ops")
-    quickly = {"measure": "true", "samples": "5", "sweep_contexts": "13,1663,3333", "budget": "5m"}
-
-    done = desk.extend(*(word for name, value in quickly.items() for word in ("--set", f"{name}={value}")))
-
-    assert done.code == 0, done.err
-    assert everywhere(host) == ("200000", "200000", "200000", "200000")
-    assert starts(host) == first + 1
-    assert host.out("stat", "--format=%a %U:%G", UNIT_FILE) == "644 root:root"
-    assert host.out("stat", "--format=%a %U:%G", "/var/lib/console") == "700 root:root"
-    # Each privileged act is a line of its own in the host's sudo log.
-    said = host.out("journalctl", "--quiet", "--output=cat", "_COMM=sudo")
-    assert f"COMMAND=/usr/bin/systemctl restart --no-block -- {UNIT}" in said
-    assert "sudo to root" in desk.trailers()["Operator-Auth"][0]
-    findings = desk.trailers()["Finding"]
-    assert any(text.startswith("decode_rate 55.") and "text_class=prose" in text for text in findings), findings
-    assert any("intercept=26." in text and "slope=0.020" in text for text in findings), findings

@@ -210,7 +210,8 @@ class Api:
             if request.gone():
                 self.drop(job)
                 raise DisconnectedError
-            with contextlib.suppress(TimeoutError):
+            # By asyncio's own name, which is another class before Python 3.11: hosts have the Python of their release.
+            with contextlib.suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(job.changed.wait(), every_s)
             job.changed.clear()
 

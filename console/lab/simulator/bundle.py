@@ -1,4 +1,4 @@
-"""The simulator as one file that any Python 3.11 can run."""
+"""The simulator as one file that any Python 3.9 can run."""
 
 from __future__ import annotations
 
