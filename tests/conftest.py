@@ -31,6 +31,7 @@ GIT_CONFIG = """\
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--cases", metavar="DIR", help="tests/cases: this folder of units and logs instead of our own")
+    parser.addoption("--traces", metavar="DIR", help="tests/analysis/workload: this folder of published traces, too")
 
 
 @pytest.fixture(autouse=True)
