@@ -29,6 +29,7 @@ class Options:
     step_ms: float = 26.3
     step_ms_per_token: float = 0.0201
     noise: float = 0.003
+    restart_spread: float = 0.0  # every start is another draw: the pace of a process, as a share
     prefill_tok_s: float = 8000.0
     prefill_overhead_s: float = 0.05
     first_request_s: float = 1.5

@@ -76,6 +76,7 @@ class Scheduler:
         self.draft_tokens = draft_tokens
         self.cache = PrefixCache()
         self.random = random.Random(options.seed)  # noqa: S311 - noise, not secrecy
+        self.pace = 1 + options.restart_spread * random.SystemRandom().gauss(0, 1)
         self.waiting: deque[Job] = deque()
         self.running: list[Job] = []
         self.wake = asyncio.Event()
@@ -175,7 +176,8 @@ class Scheduler:
 
     async def decode_step(self) -> None:
         """One step of the whole batch: its time grows with all the context it reads."""
-        self.gpu_s += self.noisy((self.options.step_ms + self.options.step_ms_per_token * self.used_tokens) / 1000)
+        step_ms = self.pace * (self.options.step_ms + self.options.step_ms_per_token * self.used_tokens)
+        self.gpu_s += self.noisy(step_ms / 1000)
         if (self.gpu_s - self.clock.now()) / self.clock.speed > COALESCE_S:
             await self.clock.sleep_until(self.gpu_s)
         else:
