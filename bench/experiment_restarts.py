@@ -91,7 +91,14 @@ def main() -> int:
             root = Path(folder)
             (root / "draws.toml").write_text(RUNBOOK.replace("RESTARTS", str(told.restarts)))
             lab = asyncio.run(
-                Lab.start(root / "gpu1", name="gpu1", load_s=4.0, speed=told.speed, options={"restart_spread": SPREAD})
+                Lab.start(
+                    root / "gpu1",
+                    name="gpu1",
+                    load_s=4.0,
+                    speed=told.speed,
+                    options={"restart_spread": SPREAD},
+                    unit_lines=("StartLimitIntervalSec=0",),
+                )
             )
             try:
                 environment = dict(os.environ) | {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator, Mapping
 
 from console.cli import one_step
 from console.cli.output import Output
@@ -10,47 +11,75 @@ from console.schema.events import ConclusionMade, Event, FindingMade
 
 
 class Members:
-    """What each member's run says of its limit and of its load."""
+    """What each member's run says of its limit, of its load, and of what its pool holds."""
 
     def __init__(self) -> None:
-        self.running: dict[str, float] = {}
+        self.load: dict[str, Mapping[str, float]] = {}
         self.limits: dict[str, str] = {}
         self.more: dict[str, list[str]] = {}
+        self.rooms: dict[str, list[FindingMade]] = {}
+        self.accepts: dict[str, list[FindingMade]] = {}
+        self.drafter: dict[str, str] = {}
 
     def event(self, event: Event) -> None:
-        if isinstance(event, FindingMade) and event.name == "running_requests" and event.target:
-            self.running[event.target] = float(event.value)
-        elif isinstance(event, ConclusionMade) and event.target:
+        if not event.target:
+            return
+        if isinstance(event, FindingMade):
+            if event.name == "running_requests":
+                self.load[event.target] = event.figures
+            elif event.name == "room":
+                self.rooms.setdefault(event.target, []).append(event)
+            elif event.name == "accept_on_record":
+                self.accepts.setdefault(event.target, []).append(event)
+            elif event.name == "drafter_share":
+                self.drafter[event.target] = str(event.value)
+        elif isinstance(event, ConclusionMade):
             if event.kind == "bottleneck":
                 self.limits[event.target] = event.text
             else:
                 self.more.setdefault(event.target, []).append(f"{event.text}; {event.evidence}")
 
+    def group(self) -> str:
+        """Where the load of the group lies: seconds at work of each over the same time, and prompts found cached."""
+        from console.analysis.diagnosis.bottleneck import Member, bottleneck
+
+        busy_s = max((one.get("busy_s", 0.0) for one in self.load.values()), default=0.0)
+        members = [
+            Member(name, one.get("request_s", 0.0) / busy_s, one["hit_percent"] / 100 if "hit_percent" in one else None)
+            for name, one in self.load.items()
+            if busy_s
+        ]
+        found = bottleneck([], members)
+        silent = len(self.limits) - len(self.load)
+        text = found.sentence() if found.kind else f"load is even over {len(members)} members"
+        text = text if busy_s else "no load in any member's log: look again when there is some"
+        return text + (f"; {silent} say nothing of theirs" if silent else "")
+
+    def lines(self) -> Iterator[str]:
+        """For people: each member's limit, and what its pool holds at once."""
+        from console.views.bottleneck import room_lines
+        from console.views.cells import wrap
+
+        for target, text in self.limits.items():
+            yield from wrap(f"{target}: {text}", 80)
+            for one in self.more.get(target, []):
+                yield from wrap(one, 80)
+            yield from room_lines(self.rooms.get(target, []), self.accepts.get(target, []), self.drafter.get(target))
+
 
 def run(arguments: argparse.Namespace, output: Output) -> int:
-    from console.analysis.diagnosis.bottleneck import Member, bottleneck
     from console.views.cells import wrap
 
     runbook = one_step.runbook_of("diagnose.bottleneck", "What limits it under load?", {"since": arguments.since})
     members = Members()
     code = one_step.run(arguments, output, runbook, also=members.event)
-    group = ""
-    if len(members.limits) > 1:
-        found = bottleneck([], [Member(name, running) for name, running in members.running.items()])
-        silent = len(members.limits) - len(members.running)
-        group = found.sentence() if found.kind else f"load is even over {len(members.running)} members"
-        group += f"; {silent} say nothing of theirs" if silent else ""
+    group = members.group() if len(members.limits) > 1 else ""
     if arguments.json:
         if group:
             output.json({"type": "group.bottleneck", "text": group})
         return code
-    for target, text in members.limits.items():
-        for line in (
-            *wrap(f"{target}: {text}", 80),
-            *(w for one in members.more.get(target, []) for w in wrap(one, 80)),
-        ):
-            output.data(line)
-    if group:
-        for line in wrap(f"group: {group}", 80):
-            output.data(line)
+    for line in members.lines():
+        output.data(line)
+    for line in wrap(f"group: {group}", 80) if group else ():
+        output.data(line)
     return code

@@ -224,6 +224,7 @@ class LoadLevel:
                 "gpus": self.wish.gpus,
                 "running_most": max(self.running, default=None),
                 "queued_most": max(self.queued, default=None),
+                "queued_usual": sorted(self.queued)[len(self.queued) // 2] if self.queued else None,
                 "pool_usage_most": max(self.usage, default=None),
                 "client_lag_ms": None if lag_s is None else lag_s * 1000,
                 "figures": figures,

@@ -37,6 +37,7 @@ class Level(Read):
     gpus: int = 1
     running_most: int | None = None
     queued_most: int | None = None
+    queued_usual: int | None = None  # the middle of all looks: a wave of beginnings is no queue
     pool_usage_most: float | None = None  # 0 to 1
     client_lag_ms: float | None = None  # p99 of how late our own loop was
     figures: dict[str, float] = Field(default_factory=dict)  # ttft_p50_s, itl_p95_ms, e2e_n: quantiles with their n

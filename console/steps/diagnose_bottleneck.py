@@ -9,11 +9,15 @@ from typing import ClassVar
 
 from pydantic import Field
 
+from console.analysis.capacity.room import Room, room
 from console.analysis.diagnosis.bottleneck import Seen, bottleneck
 from console.analysis.diagnosis.passive import passive_of
+from console.analysis.diagnosis.production import Production, production_of
 from console.analysis.diagnosis.window import Window
 from console.facts.speed import look_at_speed
 from console.measure.latencies import between_tokens_s
+from console.results.queries.accept import accept_by_class
+from console.results.queries.decode_law import decode_law
 from console.results.queries.loads import known_loads
 from console.schema.events import ConclusionMade, FindingMade
 from console.schema.hosts import Target
@@ -46,10 +50,13 @@ class DiagnoseBottleneck(Step):
         seen = await look_at_speed(io.reader, io.engine, io.before, self.since, patience_s=READ_PATIENCE_S)
         argv: Sequence[str] = io.before.process.argv or []
         pool = io.before.serving.pool_tokens if io.before.serving else None
-        windows = passive_of(io.plan.target.service.engine, seen.lines, argv, pool).seen.windows
-        if windows:
-            io.emit(of_production(target, windows))
-        found = bottleneck([seen_of(level) for level in levels])
+        engine = io.plan.target.service.engine
+        windows = passive_of(engine, seen.lines, argv, pool).seen.windows
+        production = production_of(engine, seen.lines)
+        if production is not None:
+            io.emit(of_production(target, production, windows))
+        found = bottleneck([seen_of(level) for level in levels], retracted=production.retracted if production else 0)
+        await self._around(io, pool)
         io.emit(
             ConclusionMade(target=target, kind="bottleneck", text=found.sentence(), evidence=f"{len(levels)} levels")
         )
@@ -65,24 +72,67 @@ class DiagnoseBottleneck(Step):
             )
         return StepResult("ok", found.sentence())
 
+    async def _around(self, io: StepIO, pool: int | None) -> None:
+        """What belongs to any answer: how many requests the pool holds, what a step commits, what the drafter takes."""
+        target, path = io.plan.target.name, io.results_path
+        serving = io.before.serving
+        if pool and serving is not None and serving.context_length:
+            law = None if path is None else await asyncio.to_thread(decode_law, path, target)
+            most = serving.settings.get("max_running_requests", "")
+            for one in room(pool, serving.context_length, most_running=int(most) if most.isdigit() else 0, law=law):
+                io.emit(of_room(target, one))
+        accepts = {} if path is None else await asyncio.to_thread(accept_by_class, path, target)
+        for text_class, accept in accepts.items():
+            io.emit(of_accept(target, text_class, accept))
+        if serving is not None and serving.settings.get("speculative_algorithm", "").lower() not in ("", "none"):
+            # None of the engines times its drafter: not in the log, not in the metrics, not in an answer.
+            io.emit(FindingMade(target=target, name="drafter_share", value="not exposed", source="engine"))
 
-def of_production(target: str, windows: Sequence[Window]) -> FindingMade:
-    """What the log shows of the service's own traffic: requests at once, and how each of them decodes."""
-    rates = sorted(one.rate_per_request_tok_s for one in windows)
+
+def of_room(target: str, one: Room) -> FindingMade:
     return FindingMade(
         target=target,
-        name="running_requests",
-        value=round(sum(one.batch for one in windows) / len(windows), 3),
-        n=len(windows),
-        method="log",
-        source="decode windows of its log",
-        figures={
+        name="room",
+        value=one.at_once,
+        unit="requests",
+        method="pool / context",
+        context_tokens=one.context_tokens,
+        figures={} if one.step_ms is None else {"step_ms": round(one.step_ms, 2)},
+    )
+
+
+def of_accept(target: str, text_class: str, accept: float) -> FindingMade:
+    return FindingMade(
+        target=target, name="accept_on_record", value=accept, unit="tokens/step", text_class=text_class, source="record"
+    )
+
+
+def of_production(target: str, seen: Production, windows: Sequence[Window]) -> FindingMade:
+    """What the log shows of the service's own traffic: requests at once, and how each of them decodes."""
+    figures = {
+        "request_s": round(seen.request_s, 1),
+        "busy_s": round(seen.busy_s, 1),
+        "queued_most": float(seen.queued_most),
+        "retracted": float(seen.retracted),
+    }
+    if seen.hit is not None:
+        figures["hit_percent"] = round(100 * seen.hit, 1)
+    if windows:
+        rates = sorted(one.rate_per_request_tok_s for one in windows)
+        figures |= {
             "decode_tok_s": round(median(rates), 3),
             "decode_p5_tok_s": round(rates[len(rates) // 20], 3),
             "context_tokens": round(median(one.context_tokens for one in windows), 1),
             "accept_length": round(median(one.accept_length for one in windows), 3),
-            "queued_most": float(max(one.queue for one in windows)),
-        },
+        }
+    return FindingMade(
+        target=target,
+        name="running_requests",
+        value=round(seen.running, 3),
+        n=seen.lines,
+        method="log",
+        source="decode lines of its log",
+        figures=figures,
     )
 
 
@@ -100,7 +150,7 @@ def seen_of(level: Level) -> Seen:
         ttft_s=median(firsts) if firsts else None,
         e2e_s=median(ends) if ends else None,
         pool=level.pool_usage_most,
-        queued=level.queued_most,
+        queued=level.queued_most if level.queued_usual is None else level.queued_usual,
         hit=sum(one.cached_tokens or 0 for one in told) / given if given else None,
         lag_ms=level.client_lag_ms,
     )

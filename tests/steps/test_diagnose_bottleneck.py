@@ -28,4 +28,5 @@ def test_medians_of_what_was_answered_whole() -> None:
     assert (seen.streams, seen.ttft_s, seen.e2e_s, seen.hit) == (4.0, 0.2, 2.2, 0.25)
     assert seen.gap_s == pytest.approx(0.02)
     assert (seen.pool, seen.queued, seen.lag_ms) == (0.5, 2, 1.0)
+    assert seen_of(level.model_copy(update={"queued_usual": 0})).queued == 0
     assert seen_of(Level(streams=1, per_s=5.0, running_most=7)).streams == 7.0

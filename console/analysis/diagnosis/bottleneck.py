@@ -14,7 +14,7 @@ NEARLY_FREE = 1.5  # a step with many streams may take so much longer and still 
 MANY = 4  # times as many streams before that says anything
 HIT_LOST = 0.20  # of the share of cached tokens, from few streams to many
 PREFILL_SHARE = 0.5  # of a request's time before its first token
-LATE_MS = 10.0
+LATE_MS, LATE_SHARE = 10.0, 0.05  # and of the time to the first token
 UNEVEN = 0.5  # standard deviation of load over replicas, as a share of the mean
 HIT_APART = 0.30
 
@@ -101,10 +101,16 @@ class Bottleneck:
         return f"{self.kind}: {first.evidence}"
 
 
-def bottleneck(levels: Sequence[Seen], members: Sequence[Member] = ()) -> Bottleneck:
-    """Judge the levels of one target, from few streams to many, and the members of its group."""
+def bottleneck(levels: Sequence[Seen], members: Sequence[Member] = (), retracted: int = 0) -> Bottleneck:
+    """Judge the levels of one target, from few streams to many, and the members of its group.
+
+    `retracted`: requests that its log says were taken back for lack of room, whoever sent them.
+    """
     ordered = sorted(levels, key=lambda one: one.streams)
     signs = (*_signs(ordered), *_placement(members))
+    if retracted:
+        told = f"{retracted} requests were taken back for lack of room"
+        signs = (Sign("KV capacity", True, told), *(one for one in signs if one.kind != "KV capacity"))
     strong = [one for one in signs if one.strong]
     if any(one.kind == "client" for one in strong):
         return Bottleneck("client", signs)
@@ -130,7 +136,7 @@ def _signs(ordered: Sequence[Seen]) -> Iterator[Sign]:
     if not ordered:
         return
     few, many = ordered[0], ordered[-1]
-    if many.lag_ms is not None and many.lag_ms > LATE_MS:
+    if many.lag_ms is not None and many.lag_ms > max(LATE_MS, 1000 * LATE_SHARE * (many.ttft_s or 0.0)):
         yield Sign("client", True, f"our own loop was {many.lag_ms:.0f} ms late (p99)")
     queued = (many.queued or 0) > 0
     pool = many.pool
@@ -145,8 +151,11 @@ def _signs(ordered: Sequence[Seen]) -> Iterator[Sign]:
     if queued and (pool is None or pool < ROOM):
         room = f"the pool is {pool:.0%} full" if pool is not None else "the pool's use is not known"
         yield Sign("queueing", pool is not None, f"{many.queued} requests wait while {room}")
-    if many.ttft_s and many.e2e_s and many.ttft_s >= PREFILL_SHARE * many.e2e_s and not queued:
-        yield Sign("prefill", True, f"{many.ttft_s / many.e2e_s:.0%} of a request's time is before its first token")
+    # Whoever waits for a place has a late first token, too: with a queue only the level without one tells of prefill.
+    told_by = many if not queued else few
+    if told_by.ttft_s and told_by.e2e_s and told_by.ttft_s >= PREFILL_SHARE * told_by.e2e_s and not told_by.queued:
+        share = f"{told_by.ttft_s / told_by.e2e_s:.0%} of a request's time is before its first token"
+        yield Sign("prefill", True, share + (f" at {few.streams:g} streams" if told_by is few and queued else ""))
     yield from _decode(few, many, queued=queued)
 
 

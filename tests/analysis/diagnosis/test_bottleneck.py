@@ -52,8 +52,22 @@ def test_two_at_once_is_inconclusive_and_says_what_tells_them_apart() -> None:
 
 
 def test_a_late_client_is_all_that_was_measured() -> None:
-    late = [CACHE[0], Seen(32, 0.045, 4.0, 16.0, 0.98, 9, lag_ms=40)]
+    late = [CACHE[0], Seen(32, 0.045, 4.0, 16.0, 0.98, 9, lag_ms=400)]
     assert bottleneck(late).kind == "client"
+    # A share of what is measured is no limit: the first token took 4 s.
+    assert bottleneck([CACHE[0], Seen(32, 0.045, 4.0, 16.0, 0.98, 9, lag_ms=40)]).kind == "KV capacity"
+
+
+def test_a_prefill_is_told_beside_a_queue_by_the_level_that_has_none() -> None:
+    mixed = [PREFILL[0], Seen(32, 0.045, 40.0, 60.0, 0.98, 9)]
+    found = bottleneck(mixed)
+    assert found.kind is None
+    assert found.sentence().startswith("inconclusive: KV capacity and prefill at once; tell them apart: ")
+
+
+def test_requests_taken_back_are_the_cache_without_any_load() -> None:
+    found = bottleneck([], retracted=3)
+    assert found.sentence() == "KV capacity: 3 requests were taken back for lack of room"
 
 
 @pytest.mark.parametrize(

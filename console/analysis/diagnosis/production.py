@@ -1,0 +1,73 @@
+"""A service's own traffic as its log shows it: requests at work over time, the queue, and prompts found in the cache.
+
+Every decode line counts here, also those that say nothing of a step's time: what a replica had to do is in all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from console.analysis.diagnosis.window import Said
+
+# A line stands for so many steps at most where its throughput counts an idle time before it; seconds.
+LONGEST_LINE_S = 60.0
+
+
+@dataclass(frozen=True)
+class Production:
+    """`request_s`: seconds at work, summed over requests; `busy_s`: over the time in which there were any.
+
+    `hit`: the share of prompt tokens that were cached; None where the log does not say. `retracted`: requests that were
+    taken back for lack of room.
+    """
+
+    lines: int
+    request_s: float
+    busy_s: float
+    queued_most: int
+    hit: float | None
+    retracted: int = 0
+
+    @property
+    def running(self) -> float:
+        """Requests at once while any was at work."""
+        return self.request_s / self.busy_s if self.busy_s else 0.0
+
+
+# vLLM prints its averages every so often (VLLM_LOG_STATS_INTERVAL), SGLang after so many steps.
+INTERVAL_S: Mapping[str, float] = {"vllm": 10.0}
+TELLS = ("sglang", "vllm")
+
+
+def production_of(engine: str, lines: Sequence[Said], *, steps_a_line: int = 40) -> Production | None:
+    """What the lines say; None for an engine whose log does not tell how many requests were at work."""
+    if engine not in TELLS:
+        return None
+    interval_s = INTERVAL_S.get(engine)
+    request_s = busy_s = new = cached = 0.0
+    queued = decodes = retracted = 0
+    for said in lines:
+        values = said.line.values
+        if said.line.kind == "prefill":
+            queued = max(queued, int(_number(values, "queue")))
+            new += _number(values, "new_tokens")
+            cached += _number(values, "cached_tokens")
+        elif said.line.cause == "retracted":
+            retracted += max(1, int(_number(values, "retracted")))
+        elif said.line.kind == "decode" and "running" in values:
+            batch, rate = _number(values, "running"), _number(values, "throughput")
+            queued = max(queued, int(_number(values, "queue")))
+            if batch <= 0 or rate <= 0:
+                continue
+            decodes += 1
+            accept = _number(values, "accept_len") or 1.0
+            took_s = interval_s or min(LONGEST_LINE_S, steps_a_line * accept * batch / rate)
+            request_s += batch * took_s
+            busy_s += took_s
+    return Production(decodes, request_s, busy_s, queued, cached / (cached + new) if cached + new else None, retracted)
+
+
+def _number(values: Mapping[str, float | int | str], name: str) -> float:
+    value = values.get(name)
+    return float(value) if isinstance(value, int | float) else 0.0
