@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import sys
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -27,6 +29,12 @@ BODY_LIMIT = 16 * 1024 * 1024
 OnPart = Callable[[float, bytes], None]
 # What opening a port of ours says; a connection that cannot be had says a ConnectError.
 _NO_WAY = (asyncssh.Error, asyncssh.ChannelListenError, OSError)
+
+
+def load_httpx() -> None:
+    """Import httpx, ahead of its first use, without its command line: that takes longer than all the rest of it."""
+    sys.modules.setdefault("httpx._main", None)  # type: ignore[arg-type]
+    import_module("httpx")
 
 
 def api_key(service: Service, environment: Mapping[str, str], redactor: Redactor) -> str | None:

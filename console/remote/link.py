@@ -36,6 +36,7 @@ class Link:
         self._watchers: set[asyncio.Task[None]] = set()
         self._owed: set[asyncio.Task[Exchange]] = set()
         self._closed = False
+        self.uid = ""  # of the login, as the first script told it
         self.terminal = False  # sudo on this host wants one (requiretty)
         self.adrift: set[str] = set()  # scripts that act, and whose connection died before they said how they ended
         self._reconnecting = False
@@ -145,6 +146,7 @@ class Link:
             self.say("reconnecting", "")
         self.opened = opened = await self.connections.open(self.target)
         self.generation += 1
+        self.uid = ""
         self._reconnecting = False
         self.say("connected", self._greeting("again, " if again else ""))
         watcher = asyncio.create_task(self._watch(opened))

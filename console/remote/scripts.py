@@ -69,8 +69,11 @@ def render(
     lock_file: str = "",
     lock_run: str = "",
     keep_stdin: bool = False,
+    uid: str = "",
 ) -> bytes:
     """The bytes to send to `SHELL`. `lock_run` makes the script refuse (75) unless that run holds `lock_file`.
+
+    `uid`: the login's, where an earlier script has told it; else this one asks.
 
     Over a `terminal` the shell hears no end of its input, so the script says it. A `password` for sudo goes the same
     way, on stdin, and into no process's arguments or environment.
@@ -79,6 +82,7 @@ def render(
     embedded = _EMBEDS.search(body)
     variables = {
         "console_mark": mark,
+        "console_uid": uid,
         "console_sudo": sudo,
         "console_password": password,
         "console_terminal": "yes" if terminal else "",

@@ -10,7 +10,6 @@ import os
 import re
 import secrets
 from collections.abc import Mapping
-from importlib import import_module
 
 import asyncssh
 
@@ -26,7 +25,7 @@ from console.errors import (
     UnreachableError,
 )
 from console.remote.exchange import Exchange, start
-from console.remote.http import Forward, OnPart, api_key
+from console.remote.http import Forward, OnPart, api_key, load_httpx
 from console.remote.link import Link, OnConnection, shared_link
 from console.remote.lock import OWN_LOCK_S, LockHold, held_by, read_document, settle
 from console.remote.scripts import SHELL, Output, render
@@ -122,7 +121,7 @@ class Reader:
                 raise
             else:
                 if got.exit_status is not None:
-                    return output_of(got, mark)
+                    return self._output(got, mark)
                 if long and got.timed_out:
                     raise StepFailedError(f"{got.trouble}{await self._stop(name)}", where=self.target.name)
                 if not got.timed_out and got.started and self._link.alive:
@@ -242,7 +241,17 @@ class Reader:
             lock_file=self.lock_file if lock else "",
             lock_run=lock,
             keep_stdin=keep_stdin,
+            uid=self._link.uid,
         )
+
+    def _output(self, got: Exchange, mark: str) -> Output:
+        """What a script said; the first one also tells who we are there."""
+        sections = got.sections(mark)
+        assert got.exit_status is not None
+        told = sections.get("shell", b"").split()
+        if len(told) == 2 and told[1].isdigit():
+            self._link.uid = decode(told[1])
+        return Output(got.exit_status, sections, sections.get("stdout", b""), got.stderr)
 
 
 class Remote(Reader):
@@ -271,7 +280,7 @@ class Remote(Reader):
                 where=self.target.name,
                 hint=f"console facts {self.target.name}",
             )
-        output = output_of(got, mark)
+        output = self._output(got, mark)
         self._refuse(output)
         return output
 
@@ -366,12 +375,6 @@ def name_of_run(run: str) -> str:
     return f"console-{run}-"
 
 
-def output_of(got: Exchange, mark: str) -> Output:
-    sections = got.sections(mark)
-    assert got.exit_status is not None
-    return Output(got.exit_status, sections, sections.get("stdout", b""), got.stderr)
-
-
 async def connect_reader(
     target: Target,
     *,
@@ -391,6 +394,6 @@ async def connect_reader(
         await link.aclose(on_connection)
         raise
     forward = Forward(link, target.service, clock, key)
-    # A quarter of a second, spent while the host is busy with its first answer.
-    asyncio.get_running_loop().run_in_executor(None, import_module, "httpx")
+    # Its time is spent while the host is busy with its first answer.
+    asyncio.get_running_loop().run_in_executor(None, load_httpx)
     return Reader(link, target, redactor=redactor, clock=clock, forward=forward, on_connection=on_connection)

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from console.results.git import Answer, Git
+from console.results.git import Answer, DiedError, Git
+from console.results.objects import FOLDER, Entry, Objects
 
 SIGN_TIMEOUT_S = 120.0
 BETWEEN_MAINTENANCE = 20
@@ -22,21 +23,7 @@ BETWEEN_MAINTENANCE = 20
 MARK = b"console record "
 _UNFINISHED = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply")
 QUOTED = ("-c", "core.quotePath=true")  # names in any encoding come as ASCII, and are read back from it
-_FILE, _FOLDER = "100644", "40000"
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One line of a tree."""
-
-    mode: str
-    sha: str
-    name: str
-
-    @property
-    def line(self) -> str:
-        kind = {_FOLDER: "tree", "160000": "commit"}.get(self.mode.lstrip("0"), "blob")
-        return f"{self.mode} {kind} {self.sha}\t{self.name}"
+_FILE = "100644"
 
 
 class NotSignedError(Exception):
@@ -60,6 +47,29 @@ class RecordCommit:
     hooks: Path
     made: int = 0
 
+    def __post_init__(self) -> None:
+        self.objects = Objects(self.git)
+        self._config: str | None = None
+
+    def has(self, folder: str) -> bool:
+        """Whether HEAD has this record; False also where that cannot be told."""
+        try:
+            return bool(self.objects.find(f"HEAD:{folder}/record.json"))
+        except DiedError:
+            self.rest()
+            return False
+
+    def rest(self) -> None:
+        """End what stays between commits that follow each other, when no other waits."""
+        self._config = None
+        self.objects.close()
+
+    def _asked(self) -> str:
+        if self._config is None:
+            words = ("config", "--type=bool", "--get-regexp", r"^(commit\.gpgsign|maintenance\.auto)$")
+            self._config = self.git.run(*words).out
+        return self._config
+
     def is_plain(self) -> bool:
         """Whether `git commit` would do nothing besides: no hook, nothing unfinished that it must refuse."""
         if any(os.path.lexists(self.git_folder / name) for name in _UNFINISHED):
@@ -79,18 +89,17 @@ class RecordCommit:
         OSError.
         """
         files = [f"{folder}/{name}" for name in names]
-        hashed = self.git.run("hash-object", "-w", "--stdin-paths", data="\n".join(files))
-        if not hashed.ok:
-            return hashed
-        head = self.git.run("rev-parse", "-q", "--verify", "HEAD")
-        old = head.out.strip() if head.ok else ""
-        blobs = dict(zip((file.rpartition("/")[2] for file in files), hashed.out.split(), strict=True))
-        tree = self._tree(old, folder, [Entry(_FILE, sha, name) for name, sha in blobs.items()])
-        if not tree.ok:
-            return tree
-        asked = self.git.run("config", "--type=bool", "--get-regexp", r"^(commit\.gpgsign|maintenance\.auto)$").out
+        try:
+            shas = self.objects.write_files(files)
+            old = self.objects.find("HEAD")
+            blobs = [Entry(_FILE, sha, name.rpartition("/")[2].encode()) for name, sha in zip(files, shas, strict=True)]
+            tree = self._tree(old, folder, blobs)
+        except DiedError as died:
+            self.rest()
+            return died.answer
+        asked = self._asked()
         sign = _last(asked, "commit.gpgsign") == "true"
-        words = (*(("-S",) if sign else ()), *(("-p", old) if old else ()), tree.out.strip())
+        words = (*(("-S",) if sign else ()), *(("-p", old) if old else ()), tree)
         made = self.git.run("commit-tree", *words, data=message, timeout_s=SIGN_TIMEOUT_S, extra=variables)
         if not made.ok:
             if sign:
@@ -153,45 +162,27 @@ class RecordCommit:
             lock.unlink(missing_ok=True)
             mark.unlink(missing_ok=True)
 
-    def _tree(self, head: str, folder: str, entries: list[Entry]) -> Answer:
+    def _tree(self, head: str, folder: str, entries: list[Entry]) -> str:
         """The tree of `head` with `entries` in `folder`; only the trees on the way are read and written."""
-        parts = folder.split("/")
-        known: dict[str, list[Entry]] = {}
-        ways = ["/".join(parts[:depth]) + "/" for depth in range(1, len(parts) + 1)]
-        for words in ((head,), ("-t", head, "--", *ways)) if head else ():
-            listed = self.git.run(*QUOTED, "ls-tree", *words)
-            if not listed.ok:
-                return listed  # a folder that cannot be read must not look empty
-            for path, entry in _entries(listed.out):
-                above = path.rpartition("/")[0]
-                if bool(above) == (len(words) > 1):
-                    known.setdefault(above, []).append(entry)
-        made = Answer(0, "", "")
-        with self.git.asked("mktree", "--batch") as ask:
-            for depth in range(len(parts), -1, -1):
-                fresh = {entry.name: entry for entry in entries}
-                kept = [entry for entry in known.get("/".join(parts[:depth]), ()) if entry.name not in fresh]
-                lines = [entry.line for entry in (*kept, *fresh.values())]
-                made = ask("\n".join(lines) + "\n\n")
-                if not made.ok:
-                    break
-                entries = [Entry(_FOLDER, made.out.strip(), parts[depth - 1])] if depth else []
+        parts = [part.encode() for part in folder.split("/")]
+        known: list[list[Entry]] = []
+        at = head
+        for part in (*parts, b""):
+            listed = self.objects.tree(at) if at else []
+            if listed is None:  # must not look empty
+                raise DiedError(Answer(128, "", f"fatal: the tree {at} cannot be read"))
+            known.append(listed)
+            at = next((entry.sha for entry in listed if (entry.name, entry.mode) == (part, FOLDER)), "")
+        made = ""
+        for depth in range(len(parts), -1, -1):
+            fresh = {entry.name for entry in entries}
+            made = self.objects.write_tree([*(entry for entry in known[depth] if entry.name not in fresh), *entries])
+            entries = [Entry(FOLDER, made, parts[depth - 1])] if depth else []
         return made
 
     @property
     def _beside(self) -> Path:
         return self.index.with_name("console.index")
-
-
-def _entries(listed: str) -> Iterator[tuple[str, Entry]]:
-    """Path and entry of each line of `git ls-tree`. A quoted path stays quoted, but for the folder before its name."""
-    for line in listed.splitlines():
-        about, _, path = line.partition("\t")
-        mode, _, sha = about.split(" ")
-        quote = '"' if path.startswith('"') else ""
-        path = path[1:-1] if quote else path
-        name = path.rpartition("/")[2]
-        yield path, Entry(mode.lstrip("0"), sha, f"{quote}{name}{quote}")
 
 
 def _last(told: str, name: str) -> str:

@@ -7,7 +7,7 @@ import select
 import signal
 import subprocess
 import tempfile
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,6 +72,62 @@ def scrubbed(environment: Mapping[str, str], folder: Path) -> dict[str, str]:
     }
 
 
+class DiedError(Exception):
+    """A git that was asked ended instead of answering; carries its exit status and complaint."""
+
+    def __init__(self, answer: Answer) -> None:
+        super().__init__(answer.said)
+        self.answer = answer
+
+
+class Talk:
+    """Questions to a git that stays, in bytes. Methods raise DiedError, or CommitError when git does not answer."""
+
+    def __init__(
+        self, process: subprocess.Popen[bytes], said: IO[bytes], name: str, folder: Path, timeout_s: float
+    ) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self._process, self._said, self._name, self._folder = process, said, name, folder
+        self._question, self._answers, self._timeout_s = process.stdin, process.stdout, timeout_s
+        self._read = b""
+        os.set_blocking(self._question.fileno(), False)
+
+    def ask(self, data: bytes) -> None:
+        with suppress(BrokenPipeError):  # why it died is told when its answer is read
+            while data:
+                self._ready(self._question, select.POLLOUT)
+                data = data[os.write(self._question.fileno(), data) :]
+
+    def line(self) -> bytes:
+        """The next line of the answer, without its end."""
+        while (end := self._read.find(b"\n")) < 0:
+            self._more()
+        line, self._read = self._read[:end], self._read[end + 1 :]
+        return line
+
+    def exactly(self, count: int) -> bytes:
+        """The next `count` bytes of the answer."""
+        while len(self._read) < count:
+            self._more()
+        taken, self._read = self._read[:count], self._read[count:]
+        return taken
+
+    def _more(self) -> None:
+        self._ready(self._answers, select.POLLIN)
+        block = os.read(self._answers.fileno(), READ_BYTES)
+        if not block:
+            self._said.seek(0)
+            raise DiedError(Answer(self._process.wait() or 1, "", decode(self._said.read(ERROR_BYTES))))
+        self._read += block
+
+    def _ready(self, pipe: IO[bytes], event: int) -> None:
+        waiting = select.poll()
+        waiting.register(pipe, event)
+        if not waiting.poll(self._timeout_s * 1000):
+            raise CommitError(f"git {self._name} did not answer in {self._timeout_s:g} s", where=str(self._folder))
+
+
 class Git:
     """git in one folder."""
 
@@ -102,39 +158,10 @@ class Git:
         return Answer(process.returncode, decode(out), decode(err))
 
     @contextmanager
-    def asked(self, *arguments: str, timeout_s: float = 30.0) -> Iterator[Callable[[str], Answer]]:
-        """A git that stays: what is asked gets one line as its answer. Raises CommitError when it cannot run, or waits.
-
-        The first question that it dies of is answered with its exit status and complaint.
-        """
+    def asked(self, *arguments: str, timeout_s: float = 30.0) -> Iterator[Talk]:
+        """A git that stays and answers one question after another. Raises CommitError when it cannot run."""
         with tempfile.TemporaryFile() as said, self._started(arguments, said, subprocess.PIPE) as process:
-            assert process.stdin is not None
-            assert process.stdout is not None
-            question, answers = process.stdin, process.stdout
-
-            os.set_blocking(question.fileno(), False)
-
-            def ready(pipe: IO[bytes], event: int) -> None:
-                waiting = select.poll()
-                waiting.register(pipe, event)
-                if not waiting.poll(timeout_s * 1000):
-                    raise CommitError(f"git {arguments[0]} did not answer in {timeout_s:g} s", where=str(self.folder))
-
-            def ask(data: str) -> Answer:
-                line, left = b"", data.encode("utf-8", "backslashreplace")
-                with suppress(BrokenPipeError):
-                    while left:
-                        ready(question, select.POLLOUT)
-                        left = left[os.write(question.fileno(), left) :]
-                while not line.endswith(b"\n"):
-                    ready(answers, select.POLLIN)
-                    if not (block := os.read(answers.fileno(), READ_BYTES)):
-                        said.seek(0)
-                        return Answer(process.wait() or 1, "", decode(said.read(ERROR_BYTES)))
-                    line += block
-                return Answer(0, decode(line), "")
-
-            yield ask
+            yield Talk(process, said, arguments[0], self.folder, timeout_s)
 
     def _start(
         self, arguments: tuple[str, ...], stdin: int, stderr: int | IO[bytes], extra: Mapping[str, str] | None = None

@@ -55,6 +55,8 @@ class Repository:
         self._chance = chance
         self._patience_s = busy_patience_s
         self._opening = threading.Lock()
+        self._turn = threading.Lock()
+        self._waiting: set[int] = set()
         self._git_folder: Path | None = None
         self._plain: RecordCommit | None = None
         self._identity: dict[str, str] | None = None
@@ -71,7 +73,8 @@ class Repository:
         folder = str(folder_of(record))
         self.open()
         with self._locked():
-            if (sha := self._sha_of(folder)) is not None:
+            assert self._plain is not None
+            if self._plain.has(folder) and (sha := self._sha_of(folder)) is not None:
                 return sha
             branch = self._branch()
             self._write(folder, files)
@@ -166,16 +169,22 @@ class Repository:
         assert self._git_folder is not None
         assert self._plain is not None
         path = self._git_folder / "console.lock"
-        try:
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        except OSError as error:
-            raise self._error(f"cannot lock: {error.strerror or error}", where=str(path)) from error
-        try:
-            self._flock(descriptor, path)
-            self._plain.heal()
-            yield
-        finally:
-            os.close(descriptor)
+        # Threads of one console take turns without polling a file, and leave the running gits to the next.
+        self._waiting.add(threading.get_ident())
+        with self._turn:
+            self._waiting.discard(threading.get_ident())
+            try:
+                descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            except OSError as error:
+                raise self._error(f"cannot lock: {error.strerror or error}", where=str(path)) from error
+            try:
+                self._flock(descriptor, path)
+                self._plain.heal()
+                yield
+            finally:
+                if not self._waiting:
+                    self._plain.rest()
+                os.close(descriptor)
 
     def _flock(self, descriptor: int, path: Path) -> None:
         for pause in self._pauses(COMMIT_TIMEOUT_S):

@@ -41,8 +41,10 @@ HEALTH = (
     "index,pci.bus_id,pstate,utilization.gpu,temperature.gpu,power.draw,power.limit,clocks.sm,clocks.max.sm,"
     "clocks.mem,clocks.max.mem,pcie.link.gen.current,pcie.link.gen.max,pcie.link.width.current,pcie.link.width.max,clocks_throttle_reasons.active,ecc.errors.uncorrected.volatile.total"
 )
-RELATIONS = "Conflicts,ConflictedBy,TriggeredBy,Requires,BindsTo,WatchdogUSec"
-AROUND = "Id,FragmentPath,DropInPaths,EnvironmentFiles,ExecStart,NeedDaemonReload"
+AROUND = (
+    "Id,FragmentPath,DropInPaths,EnvironmentFiles,ExecStart,NeedDaemonReload,"
+    "Conflicts,ConflictedBy,TriggeredBy,Requires,BindsTo,WatchdogUSec"
+)
 ENGINES = "Id,ActiveState,FragmentPath,ExecStart,MainPID,ControlGroup"
 ERRORS = "index,ecc.errors.uncorrected.volatile.total,remapped_rows.pending,retired_pages.pending"
 NOT_AROUND = "around a simulated unit nothing is looked at"
@@ -285,22 +287,19 @@ TABLE: tuple[Row, ...] = (
         err=r"Unit contract-absent\.service not found\.\n",
     ),
     Row(
-        "what moves with a unit",
-        ("systemctl", "show", "--no-pager", f"--property={RELATIONS}", "--", "{engine}"),
-        properties={
-            "Conflicts": r"shutdown\.target",
-            "ConflictedBy": EMPTY,
-            "TriggeredBy": EMPTY,
-            "Requires": r"(sysinit\.target|system\.slice|-\.mount| )+",
-            "BindsTo": EMPTY,
-            "WatchdogUSec": r"0|infinity",
-        },
-        real_only=NOT_AROUND,
-    ),
-    Row(
-        "every service there is",
-        ("systemctl", "show", "--no-pager", f"--property={AROUND}", "--", "*.service"),
-        out=r"(?s)(.*\n)?Id=sglang-k26\.service\n.*",
+        "what moves with a unit, whose block comes first, and every service there is",
+        ("systemctl", "show", "--no-pager", f"--property={AROUND}", "--", "{engine}", "*.service"),
+        out=r"(?s)"
+        + "".join(
+            rf"(?=((?!\n\n).)*(?<!\S){said}\n)"
+            for said in (
+                r"Id=sglang-k26\.service",
+                r"Conflicts=shutdown\.target",
+                r"Requires=(sysinit\.target|system\.slice|-\.mount| )+",
+                r"WatchdogUSec=(0|infinity)",
+            )
+        )
+        + r".*\n\n.*Id=systemd-journald\.service\n.*",
         real_only=NOT_AROUND,
     ),
     Row(

@@ -5,7 +5,8 @@ folder=$1/verify unit=$2
 shift 2
 root rm -rf -- "$folder" || exit
 while [ $# -gt 1 ]; do
-  root mkdir -p -- "$(dirname -- "$folder/$1")" || exit
+  each=$folder/$1
+  root mkdir -p -- "${each%/*}" || exit
   printf %s "$2" | base64 -d | root tee -- "$folder/$1" >/dev/null || exit
   shift 2
 done

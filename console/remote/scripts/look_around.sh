@@ -16,23 +16,25 @@ own_files=$(
   done
 )
 
-section relations
-systemctl show --no-pager --property=Conflicts,ConflictedBy,TriggeredBy,Requires,BindsTo,WatchdogUSec -- "$unit" 2>/dev/null
-
-# One block a unit; specifiers are put in, and instances stand by their names.
-loaded=$(systemctl show --no-pager --property=Id,FragmentPath,DropInPaths,EnvironmentFiles,ExecStart,NeedDaemonReload -- '*.service' 2>/dev/null)
+# One block a unit, this one's first; specifiers are put in, and instances stand by their names.
 section loaded
-printf '%s\n' "$loaded" | own_files=$own_files unit=$unit awk '
+systemctl show --no-pager --property=Id,FragmentPath,DropInPaths,EnvironmentFiles,ExecStart,NeedDaemonReload,Conflicts,ConflictedBy,TriggeredBy,Requires,BindsTo,WatchdogUSec -- "$unit" '*.service' 2>/dev/null | own_files=$own_files mark=$console_mark awk '
   BEGIN { RS = ""; FS = "\n"; count = split(ENVIRON["own_files"], own, "\n") }
   {
-    id = ""; text = " "
+    id = ""; text = " "; old = 0
     for (at = 1; at <= NF; at++) {
       name = $at; sub(/=.*/, "", name)
       value = $at; sub(/^[^=]*=/, "", value); sub(/ \(ignore_errors=(yes|no)\)$/, "", value)
-      if (name == "Id") id = value
-      else if (name != "NeedDaemonReload") text = text value " "
+      if (name ~ /^(Conflicts|ConflictedBy|TriggeredBy|Requires|BindsTo|WatchdogUSec)$/) {
+        if (NR == 1) relations = relations $at "\n"
+      } else if (name == "Id") id = value
+      else if (name == "NeedDaemonReload") { if (value == "yes") old = 1 }
+      else text = text value " "
     }
-    if (id == ENVIRON["unit"]) next
+    if (id in seen) next
+    seen[id] = 1
+    if (old) stale = stale id "\n"
+    if (NR == 1) next
     gsub(/[;={}"\047]/, " ", text)
     words = split(text, word, " ")
     for (at = 1; at <= count; at++) {
@@ -47,11 +49,8 @@ printf '%s\n' "$loaded" | own_files=$own_files unit=$unit awk '
       }
       if (hit) printf "%s\t%s\n", own[at], id
     }
-  }'
-section stale
-printf '%s\n' "$loaded" | awk '
-  BEGIN { RS = ""; FS = "\n" }
-  /(^|\n)NeedDaemonReload=yes(\n|$)/ { for (at = 1; at <= NF; at++) if ($at ~ /^Id=/) print substr($at, 4) }'
+  }
+  END { printf "\n%s relations\n%s\n%s stale\n%s", ENVIRON["mark"], relations, ENVIRON["mark"], stale }'
 
 # Files of units, loaded or not, and of cron, that name one of the files, or the unit in a command.
 set +f
@@ -99,12 +98,8 @@ elif command -v rpm >/dev/null 2>&1; then
 fi
 
 section space
-for path in / /dev/shm /tmp /var/tmp; do
-  # shellcheck disable=SC2046 # two numbers
-  set -- $(stat -f -c '%a %S' -- "$path" 2>/dev/null)
-  if [ $# = 2 ]; then
-    printf '%s\t%s\n' "$path" "$(($1 * $2))"
-  fi
+stat -f -c '%n %a %S' -- / /dev/shm /tmp /var/tmp 2>/dev/null | while read -r path blocks bytes; do
+  printf '%s\t%s\n' "$path" "$((blocks * bytes))"
 done
 section boot_wanted
 if [ -e /run/reboot-required ]; then

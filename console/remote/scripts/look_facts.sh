@@ -11,10 +11,17 @@ set -f
 section host
 first_line boot_id /proc/sys/kernel/random/boot_id
 if [ "$what" != again ]; then
-  printf 'hostname=%s\n' "$(uname -n)"
-  printf 'kernel=%s\n' "$(uname -r)"
-  printf 'os=%s\n' "$(sed -n 's/^PRETTY_NAME=//p' /etc/os-release 2>/dev/null | tr -d '"')"
-  printf 'systemd=%s\n' "$(systemctl --version 2>/dev/null | head -n 1)"
+  first_line hostname /proc/sys/kernel/hostname
+  first_line kernel /proc/sys/kernel/osrelease
+  while IFS='=' read -r name value; do
+    if [ "$name" = PRETTY_NAME ]; then
+      value=${value#[\"\']}
+      printf 'os=%s\n' "${value%[\"\']}"
+    fi
+  done 2>/dev/null </etc/os-release
+  systemd_said=$(systemctl --version 2>/dev/null)
+  printf 'systemd=%s\n' "${systemd_said%%
+*}"
 fi
 printf 'now=%s\n' "$(date -u +%Y-%m-%dT%H:%M:%S.%3NZ)"
 first_line uptime /proc/uptime
@@ -84,7 +91,8 @@ if [ -d "/etc/systemd/system/$unit.d" ]; then
   readlink -e -- "/etc/systemd/system/$unit.d"
 fi
 # "PATH (ignore_errors=yes)", one a line; PATH may hold wildcards
-while IFS= read -r line; do
+unit_property EnvironmentFiles
+[ -z "$property" ] || while IFS= read -r line; do
   path=${line% (ignore_errors=*}
   case $path in
     '') continue ;;
@@ -145,7 +153,9 @@ while IFS= read -r line; do
       /* | *.sh)
         in_folder "$word"
         if [ -f "$placed" ]; then
-          shebang=$(head -c 64 -- "$placed" 2>/dev/null | head -n 1 | tr -d '\000')
+          shebang=$(head -c 64 -- "$placed" 2>/dev/null | tr -d '\000')
+          shebang=${shebang%%
+*}
           case $is_first$shebang in
             'yes#!'* | '#!'*sh | '#!'*sh' '*) describe_once wrapper "$placed" ;;
           esac
@@ -188,7 +198,7 @@ set -f
 section process
 printf 'pid=%s\nforeign=%s\nreason=%s\n' "$port_pid" "$port_foreign" "$port_reason"
 if [ -n "$port_pid" ]; then
-  printf 'stat=%s\n' "$(cat "/proc/$port_pid/stat" 2>/dev/null)"
+  first_line stat "/proc/$port_pid/stat"
   section cmdline
   base64 -w 0 <"/proc/$port_pid/cmdline"
   section environ
@@ -226,7 +236,7 @@ else
   echo 'status=127'
 fi
 section driver
-cat /proc/driver/nvidia/version 2>/dev/null
+[ ! -e /proc/driver/nvidia/version ] || cat /proc/driver/nvidia/version 2>/dev/null
 
 section lock
 describe_lock "$runtime_folder/$unit.lock"
@@ -256,7 +266,9 @@ elif [ -e /var/lib/rpm ]; then
   printf 'system_packages_at=%s\n' "$(stat -c %Y /var/lib/rpm)"
 fi
 if [ -n "$port_pid" ]; then
-  program=$(tr '\000' '\n' <"/proc/$port_pid/cmdline" | head -n 1)
+  program=$(tr '\000' '\n' <"/proc/$port_pid/cmdline")
+  program=${program%%
+*}
   set +f
   for folder in "${program%/bin/*}"/lib/python3*/site-packages; do
     for path in "$folder"/torch-*.dist-info "$folder"/sglang*.dist-info "$folder"/sgl_kernel*.dist-info "$folder"/vllm-*.dist-info "$folder"/flash*.dist-info "$folder"/triton-*.dist-info "$folder"/transformers-*.dist-info "$folder"/xgrammar-*.dist-info "$folder"/nvidia_nccl*.dist-info; do
@@ -267,7 +279,7 @@ if [ -n "$port_pid" ]; then
     done
   done
   set -f
-  container=$(sed -n 's/.*[/-]\([0-9a-f]\{64\}\).*/\1/p' "/proc/$port_pid/cgroup" 2>/dev/null | head -n 1)
+  container=$(sed -n '/.*[/-]\([0-9a-f]\{64\}\).*/ { s//\1/p; q; }' "/proc/$port_pid/cgroup" 2>/dev/null)
   for tool in docker podman; do
     if [ -n "$container" ] && command -v "$tool" >/dev/null 2>&1; then
       printf 'image=%s\n' "$(root "$tool" inspect --format '{{.Image}}' "$container" 2>/dev/null)"

@@ -6,7 +6,10 @@
 user=$1
 shift
 set -f
-home=$(getent passwd "$user" 2>/dev/null | cut -d: -f6)
+case " $*" in
+  *' home:'*) home=$(getent passwd "$user" 2>/dev/null | cut -d: -f6) ;;
+  *) home='' ;;
+esac
 
 # True where a path is there. Root is asked only where we cannot see that ourselves: each call is a line of sudo's log.
 # `closed` is then what sudo had against it.

@@ -1,10 +1,10 @@
 # shellcheck shell=sh disable=SC2034,SC2154
-# Stands before every script. Set above it: console_mark, console_sudo, console_password, console_lock_file, console_lock_run.
+# Stands before every script. Set above it: console_mark, console_uid where it is known, console_sudo, console_password, console_lock_file, console_lock_run.
 umask 077
 LC_ALL=C
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/usr/local/bin:/usr/bin:/sbin:/bin
 export LC_ALL PATH
-console_uid=$(id -u)
+console_uid=${console_uid:-$(id -u)}
 unit_show=''
 
 # What follows on stdout belongs to this name, up to the next mark.
@@ -149,9 +149,13 @@ describe_file() {
     echo 'error=larger than 1 MiB'
     return 0
   fi
-  if [ -r "$file_real" ] || root test -r "$file_real" 2>/dev/null; then
+  if [ -r "$file_real" ]; then
     printf 'content='
-    read_file "$file_real" | base64 -w 0
+    base64 -w 0 -- "$file_real"
+    echo
+  elif root test -r "$file_real" 2>/dev/null; then
+    printf 'content='
+    root cat -- "$file_real" | base64 -w 0
     echo
   else
     echo 'error=not readable for the login user, and sudo does not allow reading it'
@@ -205,7 +209,16 @@ journal() {
 }
 
 # [PORT [FOLDER]]: inodes of the sockets that listen on a TCP port, any without one; FOLDER: of another network's.
+# The kernel walks its table of all connections to print the files; ss asks it for those that listen alone.
 listening_inodes() {
+  if [ $# = 1 ] && listening_said=$(ss -Hltne "sport = :$1" 2>/dev/null); then
+    for listening_word in $listening_said; do
+      case $listening_word in
+        ino:*) printf '%s ' "${listening_word#ino:}" ;;
+      esac
+    done
+    return 0
+  fi
   listening_files=
   for listening_file in "${2:-/proc/net}/tcp" "${2:-/proc/net}/tcp6"; do
     if [ -r "$listening_file" ]; then
@@ -415,9 +428,9 @@ port_owner() {
   fi
 }
 
-# Who asked can stop us by this number.
-section pid
-echo "$$"
+# Who asked can stop us by the first number; the second is the same for every script of a login.
+section shell
+echo "$$ $console_uid"
 if [ -n "$console_lock_run" ]; then
   if ! lock_names_run "$console_lock_file" "$console_lock_run" || ! lock_is_held "$console_lock_file"; then
     fail 75 "the lock $console_lock_file is not held by run $console_lock_run any more"

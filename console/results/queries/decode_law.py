@@ -18,9 +18,9 @@ def decode_law(path: Path, target: str, *, environment: Mapping[str, str] = os.e
 
     None without a repository, or without a sweep of three contexts. Never raises.
     """
-    if not path.exists():
+    # The diagnosis and the queries are not small; on a first night there is no record to ask.
+    if not (path / target).is_dir():
         return None
-    # The diagnosis and the queries are not small; a first night has no record to ask.
     from console.analysis.diagnosis.recorded import curve_of
     from console.results.queries.list import list_records
     from console.results.queries.speed import LOOK_BACK, known_speed
