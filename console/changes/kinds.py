@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from console.changes import balancer, command, fabric, file, reload, restart
+from console.changes import balancer, command, fabric, file, reload, restart, restart_nodes
 from console.changes.base import Made, Seen
 from console.remote.session import Reader, Remote
 from console.remote.systemd import unit_state
@@ -12,20 +12,22 @@ from console.schema.change import BalancerChange, Change, CommandChange, FabricC
 async def look(change: Change, reader: Reader) -> Seen:
     """Whether the change is there. Reads only."""
     if isinstance(change, FileChange):
-        return await file.look(change, reader)
+        return await file.look(change, reader.at(change.node))
     if isinstance(change, ReloadChange):
         return await reload.look(change, reader)
     if isinstance(change, CommandChange):
         return await command.look(change, reader)
     if isinstance(change, BalancerChange):
         return await balancer.look(change, reader)
+    if change.nodes:
+        return await restart_nodes.look(change, reader)
     return await restart.look(change, reader)
 
 
 async def make(change: Change, remote: Remote, run: str) -> Made:
     """Make the change, in the name of the run that holds the lock."""
     if isinstance(change, FileChange):
-        return await file.make(change, remote, run)
+        return await file.make(change, remote.at(change.node), run)
     if isinstance(change, ReloadChange):
         return await reload.make(change, remote, run)
     if isinstance(change, FabricChange):
@@ -34,6 +36,8 @@ async def make(change: Change, remote: Remote, run: str) -> Made:
         return await command.make(change, remote, run)
     if isinstance(change, BalancerChange):
         return await balancer.make(change, remote, run)
+    if change.nodes:
+        return await restart_nodes.make(change, remote, run)
     return await restart.make(change, remote, run)
 
 
@@ -47,7 +51,8 @@ async def inverse(change: Change, reader: Reader) -> Change | None:
         return balancer.inverted(change)
     if isinstance(change, ReloadChange):
         return change
-    return restart.from_now(change, await unit_state(reader, change.unit))
+    nodes = {start.node: await unit_state(reader.at(start.node), change.unit) for start in change.nodes}
+    return restart.from_now(change, await unit_state(reader, change.unit), nodes)
 
 
 async def undo_command(change: CommandChange, remote: Remote, run: str) -> Made:

@@ -11,13 +11,20 @@ from console.untrusted import one_line
 
 
 async def look(change: ReloadChange, reader: Reader) -> Seen:
-    """Whether systemd has read the files as they are now."""
-    state = await unit_state(reader, change.unit)
-    return "before" if state.need_daemon_reload else "after"
+    """Whether systemd has read the files as they are now, on every host that the change is for."""
+    hosts = (reader, *(reader.at(node) for node in change.nodes))
+    states = [await unit_state(host, change.unit) for host in hosts]
+    return "before" if any(state.need_daemon_reload for state in states) else "after"
 
 
 async def make(change: ReloadChange, remote: Remote, run: str) -> Made:
-    """Reload, and see that systemd no longer asks for one."""
+    """Reload, and see that systemd no longer asks for one; on every host that the change is for."""
+    for node in change.nodes:
+        await _reload(change, remote.at(node), run)
+    return await _reload(change, remote, run)
+
+
+async def _reload(change: ReloadChange, remote: Remote, run: str) -> Made:
     output = await remote.act("act_reload.sh", change.unit, lock=run, timeout_s=120.0)
     if output.exit_status != 0:
         said = one_line(output.stderr.decode("utf-8", "replace"), 300)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from console.changes.base import Made, Seen
 from console.errors import RestartedByOthersError, StepFailedError
 from console.remote.session import Reader, Remote
 from console.remote.systemd import unit_state
-from console.schema.change import RestartChange
+from console.schema.change import NodeStart, RestartChange
 from console.schema.facts import UnitState
 from console.untrusted import one_line
 
@@ -54,8 +56,8 @@ async def make(change: RestartChange, remote: Remote, run: str) -> Made:
     return Made({"invocation": output.text("ended").strip()}, message="restart queued")
 
 
-def from_now(change: RestartChange, state: UnitState) -> RestartChange:
-    """The same restart, from whatever runs now.
+def from_now(change: RestartChange, state: UnitState, nodes: Mapping[str, UnitState] | None = None) -> RestartChange:
+    """The same restart, from whatever runs now; `nodes`: on the other hosts of the same engine.
 
     The counter of starts is always set back: what ran since may have used it up, also where the unit is not `failed`
     yet but between two starts, and then systemd would refuse this one and leave the service down.
@@ -66,5 +68,14 @@ def from_now(change: RestartChange, state: UnitState) -> RestartChange:
             "n_restarts_before": state.n_restarts,
             "job_before": state.job,
             "reset_failed": True,
+            "nodes": tuple(
+                NodeStart(
+                    node=node,
+                    invocation_before=there.invocation_id,
+                    n_restarts_before=there.n_restarts,
+                    job_before=there.job,
+                )
+                for node, there in (nodes or {}).items()
+            ),
         }
     )

@@ -36,7 +36,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
         raise UsageError("targets stand before --, a command after it", hint=USAGE)
     arguments.limit = None
     targets = bind(inventory(arguments), arguments.targets, (), None)
-    protected = [target.host_name for target in targets if target.host.protected]
+    protected = [target.host_name for target in targets if target.protected]
     if protected and not arguments.reason:
         raise UsageError(f"{', '.join(protected)} is protected: a command there needs a reason", hint="--reason TEXT")
     said: dict[str, list[str]] = {}

@@ -81,7 +81,7 @@ def command(arguments: argparse.Namespace, plan: Plan) -> str:
     words += [word for assignment in arguments.assignments for word in ("--set", assignment)]
     said = consent.read(arguments)
     words += consent.words(replace(said, accept_pending=said.accept_pending or plan.activation.needs_accept))
-    words += ["--reason", "TEXT"] if plan.target.host.protected else []
+    words += ["--reason", "TEXT"] if plan.target.protected else []
     return shlex.join(words)
 
 

@@ -82,7 +82,7 @@ def allowed(hosts: Inventory, runbook: Runbook, chosen: Options, override: str) 
 def approved(hosts: Inventory, targets: Sequence[Target], runbook: Runbook, plan: Path | None, plan_id: str) -> None:
     """Raise RefusedError where a protected host is to be changed and too few others approved the plan."""
     wanted = hosts.policy.approvals
-    if not wanted or not policy.may_change(runbook) or not any(target.host.protected for target in targets):
+    if not wanted or not policy.may_change(runbook) or not any(target.protected for target in targets):
         return
     if plan is None:
         raise RefusedError(
@@ -137,7 +137,7 @@ def _run_saved(arguments: argparse.Namespace, output: Output) -> int:
     targets = saved.targets_now(_inventory_of(arguments, saved))
     chosen = options(arguments, output)
     now = _inventory_of(arguments, saved)
-    if now is None and policy.may_change(saved.runbook) and any(target.host.protected for target in targets):
+    if now is None and policy.may_change(saved.runbook) and any(target.protected for target in targets):
         raise RefusedError(
             "the inventory that says who approves changes of a protected host cannot be read",
             where=saved.file.inventory,

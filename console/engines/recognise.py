@@ -36,6 +36,7 @@ _NODES = frozenset(
     {"--nnodes", "--headless", "--data-parallel-address", "--data-parallel-start-rank"}
     | {"--disaggregation-mode", "--kv-transfer-config", "--rpc"}
 )
+RANKS = frozenset({"--nnodes", "--headless"})
 # Their values that leave it alone.
 _ALONE = frozenset({"", "1", "null", "none", "0", "localhost", "127.0.0.1"})
 _PYTHON = re.compile(r"(python|pypy)[0-9.]*\Z")
@@ -77,12 +78,15 @@ def _path_module(path: str) -> str | None:
     return "vllm" if path.endswith("/api_server.py") else None
 
 
-def several_nodes(argv: Sequence[str], engine: Engine) -> str:
-    """The option that makes this one part of an engine on several machines; "" where it stands alone."""
+def several_nodes(argv: Sequence[str], engine: Engine, *, ranks: bool = True) -> str:
+    """The option that makes this one part of an engine on several machines; "" where it stands alone.
+
+    Without `ranks` only what is no rank of one engine under `--nnodes`: prefill and decode apart, workers of others.
+    """
     for index, word in enumerate(argv):
         name, equals, value = word.partition("=")
         full = (engine.resolve_flag(name) or name) if name.startswith("-") else ""
-        if full not in _NODES:
+        if full not in _NODES or (not ranks and full in RANKS):
             continue
         given = value if equals else argv[index + 1] if index + 1 < len(argv) else ""
         if full == "--headless" or given not in _ALONE:

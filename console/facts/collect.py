@@ -53,15 +53,22 @@ async def collect(reader: Reader, engine: Engine, *, patience_s: float = 0.0, as
     """Read a target. Raises ConnectError; what could not be seen on the host is said in the facts.
 
     Without `ask_engine` it is one quick script on the host: unit, files and process, and nothing of what is served,
-    of the journal, the GPUs or the ledger.
+    of the journal, the GPUs or the ledger. The other hosts of the same engine are read as well, where `reader` has
+    them.
     """
+    looks = [_collect(each, engine, patience_s=patience_s, ask_engine=ask_engine) for each in (reader, *reader.nodes)]
+    facts, *nodes = await asyncio.gather(*looks) if len(looks) > 1 else [await looks[0]]
+    return facts.model_copy(update={"nodes": tuple(nodes)}) if nodes else facts
+
+
+async def _collect(reader: Reader, engine: Engine, *, patience_s: float, ask_engine: bool) -> Facts:
     target = reader.target
     service = target.service
     asked = reader.clock.now()
     output = await _look(reader, ask_engine=ask_engine, patience_s=patience_s)
     answered = reader.clock.now()
     if reader.use_sudo(pairs(output.sections.get("host", b"")).get("sudo", "")):
-        return await collect(reader, engine, patience_s=patience_s, ask_engine=ask_engine)
+        return await _collect(reader, engine, patience_s=patience_s, ask_engine=ask_engine)
     sections = output.sections
     unit = parse_unit(decode(sections.get("unit", b"")), service.unit)
     process = parse_process(sections)
@@ -76,9 +83,9 @@ async def collect(reader: Reader, engine: Engine, *, patience_s: float = 0.0, as
         written = parse_log(sections.get("log", b""), reader.redactor, engine, unit.invocation_id)
         written = written[last_start(written) or 0 :]
         head, tail = (*written[:LOG_HEAD], *head), written[-LOG_TAIL:]
-    serving, reason = (
-        await ask_serving(reader, engine, unit, process, patience_s) if ask_engine else (None, "it was not asked")
-    )
+    serving, reason = None, "another rank of the engine serves" if target.rank else "it was not asked"
+    if ask_engine and not target.rank:
+        serving, reason = await ask_serving(reader, engine, unit, process, patience_s)
     host = parse_host(sections)
     host = host.model_copy(update={"skew_s": skew_s(host.now, asked, answered)})
     # A simulated host's journal keeps wall time; everything else of it is measured as if it ran at its own speed.
@@ -146,7 +153,7 @@ async def _look(reader: Reader, *, ask_engine: bool, patience_s: float) -> Outpu
     return await reader.look(
         "look_facts.sh",
         service.unit,
-        str(service.port),
+        "0" if target.rank else str(service.port),
         target.host.state_folder,
         target.host.runtime_folder,
         "" if ask_engine else "again",

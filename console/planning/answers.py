@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from console.engines.base import Engine
-from console.planning import blast_radius, capacity, differences, estimates
+from console.planning import blast_radius, capacity, differences, estimates, nodes
 from console.schema.capacity import DecodeLaw
 from console.schema.facts import ABLE, Facts
 from console.schema.plan import Answers, Plan
@@ -27,21 +28,34 @@ def answer(plan: Plan, facts: Facts, engine: Engine) -> Answers:
     restarts = any(change.kind == "restart" for change in plan.changes)
     load = estimates.load_time_s(plan.target, facts)
     about = f"about {estimates.span(load)}" if load is not None else "an unknown load time"
+    seen_by = list(nodes.shares(plan, facts))
     return Answers(
         fits=tuple(capacity.lines(plan.capacity)) if plan.capacity else ("the window does not change",),
-        comes_back=tuple(comeback(facts)),
+        comes_back=tuple(f"{at}{line}" for at, _, seen in _placed(seen_by) for line in comeback(seen)),
         also_live=tuple(also_live(plan)),
         also_hit=tuple(
-            blast_radius.also_hit(
-                facts, plan.edits, reloads=any(change.kind == "reload" for change in plan.changes), restarts=restarts
+            f"{at}{line}"
+            for at, own, seen in _placed(seen_by)
+            for line in blast_radius.also_hit(
+                seen, own.edits, reloads=any(change.kind == "reload" for change in own.changes), restarts=restarts
             )
         )
         or ("nobody that could be seen",),
         outage=tuple(estimates.outage(plan.target, facts)) if restarts else ("none",),
         proof=tuple(proof(plan, facts, engine)),
-        undo=tuple(blast_radius.undo(plan.edits, plan.target.host.state_folder, about)),
-        blocked_by=tuple(blocked_by(facts)),
+        undo=tuple(
+            f"{at}{line}"
+            for at, own, _ in _placed(seen_by)
+            for line in blast_radius.undo(own.edits, own.target.host.state_folder, about)
+        ),
+        blocked_by=tuple(f"{at}{line}" for at, _, seen in _placed(seen_by) for line in blocked_by(seen)),
     )
+
+
+def _placed(seen_by: Sequence[tuple[Plan, Facts]]) -> Iterator[tuple[str, Plan, Facts]]:
+    """Each host's share with the words before what is said of it: none where there is one host alone."""
+    for share, seen in seen_by:
+        yield (f"{share.target.host_name}: " if len(seen_by) > 1 else ""), share, seen
 
 
 def comeback(facts: Facts) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from console.errors import ConsoleError
-from console.planning import capacity, policy
+from console.planning import capacity, nodes, policy
 from console.planning.consent import NONE, Consent
 from console.schema.facts import Facts
 from console.schema.plan import Plan
@@ -38,23 +38,25 @@ async def decide(
     refusal: ConsoleError | None = None
     plan: Plan | None = None
     try:
-        policy.unlocked(facts, own_runs)
-        policy.unguarded(facts, own_runs)
+        for seen in (facts, *facts.nodes):
+            policy.unlocked(seen, own_runs)
+            policy.unguarded(seen, own_runs)
     except ConsoleError as error:
         refusal = error
     try:
         plan = await planner()
-        policy.permitted(plan, facts)
         if login is not None and not undoes:
             policy.login_lasts(plan, *login, be_here=consent.be_here)
         policy.comes_back(plan, consent.restart_anyway)
-        if not undoes:
-            policy.of_this_unit(plan, facts, consent.also_affects)
-            policy.owned(plan, facts, consent.temporary)
-        policy.writable(plan, facts)
+        for share, seen in nodes.shares(plan, facts):
+            policy.permitted(share, seen)
+            if not undoes:
+                policy.of_this_unit(share, seen, consent.also_affects)
+                policy.owned(share, seen, consent.temporary)
+            policy.writable(share, seen)
+            policy.reloads_alone(share, seen, accept=consent.accept_pending or undoes)
         policy.whole(plan)
         policy.pending(plan, accept=consent.accept_pending)
-        policy.reloads_alone(plan, facts, accept=consent.accept_pending or undoes)
         capacity.refuse(plan)
     except ConsoleError as error:
         refusal = refusal or error

@@ -11,7 +11,7 @@ from typing import Any
 from console.clock import stamp
 from console.engines.base import Engine
 from console.errors import ConsoleError
-from console.planning import answers, differences, estimates, groups, lint, policy, references
+from console.planning import answers, differences, estimates, groups, lint, nodes, policy, references
 from console.schema.capacity import DecodeLaw
 from console.schema.change import (
     ABSENT,
@@ -106,8 +106,7 @@ def make_plan(
     )
     load_s = facts.load_times_s[0] if facts.load_times_s else None
     draft.warnings.extend(redactor.text(each.text) for each in unit_sanity.findings(unit, engine, load_s))
-    for argv in (facts.process.argv, disk_argv or []):
-        policy.one_node(argv, engine, target)
+    nodes.check(facts, engine, target)
     steps = _steps(runbook, values)
     for index, (step_id, table, step) in enumerate(steps):
         _plan_step(
@@ -119,8 +118,9 @@ def make_plan(
         if isinstance(moved, BalancerChange) and moved.way == "out":
             groups.enough(next(group for group in front if group.name == moved.group), target.name)
     draft.warnings.extend(_without_undo(draft, runbook))
-    policy.provable(draft.settings, [step.uses for _, _, step in steps], engine, target)
-    policy.judged(draft.settings, draft.steps, target)
+    if not target.rank:
+        policy.provable(draft.settings, [step.uses for _, _, step in steps], engine, target)
+        policy.judged(draft.settings, draft.steps, target)
     for change in draft.settings:
         if change.setting == "context_length":
             draft.warnings.extend(groups.mixed(front, change.after or "", engine))
@@ -158,10 +158,36 @@ def make_plan(
         guard_if=runbook.guard_if,
         on_failure=runbook.on_failure,
     )
+    if target.rank:
+        return plan
+    if target.nodes:
+        alike = nodes.runbook_of_rank(runbook)
+        parts = [
+            _of_rank(alike, node, seen, engine, variables, redactor, now)
+            for node, seen in zip(target.nodes, facts.nodes, strict=True)
+        ]
+        plan = nodes.joined(plan, parts, facts)
     plan = answers.answered(plan, facts, engine, law=law)
     if plan.confirm and plan.capacity and plan.capacity.decode:
         plan = plan.model_copy(update={"confirm": f"{plan.confirm} {plan.capacity.decode.text}."})
     return plan
+
+
+def _of_rank(
+    runbook: Runbook,
+    node: Target,
+    facts: Facts,
+    engine: Engine,
+    variables: Mapping[str, Value],
+    redactor: Redactor,
+    now: datetime,
+) -> Plan:
+    """The plan of a rank that serves nothing; a refusal says on which host."""
+    try:
+        return make_plan(runbook, node, facts, engine, variables, redactor=redactor, now=now)
+    except ConsoleError as error:
+        error.where = error.where if node.name in error.where else f"{node.name} {error.where}".strip()
+        raise
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from console.engines.base import Engine
-from console.engines.recognise import several_nodes
 from console.errors import (
     AuthenticationError,
     EngineAuthError,
@@ -30,7 +29,7 @@ from console.untrusted import one_line
 
 def attended(runbook: Runbook, targets: Sequence[Target], *, terminal: bool, yes: bool, reason: str) -> None:
     """Refuse a run that would need an answer nobody can give, and a protected host without its due."""
-    protected = [target.host_name for target in targets if target.host.protected]
+    protected = [target.host_name for target in targets if target.protected]
     if protected and not reason:
         raise UsageError(f"{', '.join(protected)} is protected: a change there needs a reason", hint="--reason TEXT")
     if terminal or yes:
@@ -139,18 +138,6 @@ def pending(plan: Plan, *, accept: bool) -> None:
         where=plan.target.name,
         hint="look at it, then --accept-pending; or restart it first for its own sake",
     )
-
-
-def one_node(argv: Sequence[str], engine: Engine, target: Target) -> None:
-    """Refuse an engine that is one part of several: the others would go on with the old setting."""
-    part = several_nodes(argv, engine)
-    if part:
-        raise RefusedError(
-            f"{part}: this unit is one part of an engine on several machines, which start and stop together",
-            where=target.name,
-            hint="hosts.toml has no way to say which the others are (a key like nodes = […]) yet: change all parts by "
-            "hand, in one go",
-        )
 
 
 def provable(settings: Sequence[SettingChange], uses: Sequence[str], engine: Engine, target: Target) -> None:

@@ -59,6 +59,7 @@ class Looking:
             clock=SystemClock(speed=target.host.speed),
             environment=self.environment,
             connections=self.connections,
+            nodes=True,
         )
         self.logins[target.name] = reader.certificate_ends
         try:

@@ -13,12 +13,13 @@ from pydantic import ValidationError
 
 from console import __version__
 from console.errors import InvalidFileError, StalePlanError, StateError
+from console.planning import nodes
 from console.remote.session import Reader
 from console.runs.directory import RunDirectory, base_folder, masked_json, write_durably
 from console.runs.log import read_events
 from console.schema.events import ChangeIntended
 from console.schema.facts import Facts
-from console.schema.hosts import Inventory, Target
+from console.schema.hosts import Host, Inventory, Target
 from console.schema.plan import Plan, PlanFile
 from console.schema.runbook import Runbook, parse_runbook
 from console.secrets import Redactor
@@ -39,9 +40,7 @@ class SavedPlan:
         """The plan's targets, with what the inventory says by now of how a host is protected."""
         hosts = inventory.hosts if inventory else {}
         return [
-            target.model_copy(
-                update={"host": target.host.model_copy(update={"protected": hosts[target.host_name].protected})}
-            )
+            target.model_copy(update={"host": target.host.model_copy(update={"protected": _protected(target, hosts)})})
             if target.host_name in hosts
             else target
             for target in self.targets
@@ -57,6 +56,11 @@ class SavedPlan:
         return {plan.target.name: _still(plan) for plan in self.file.plans}
 
 
+def _protected(target: Target, hosts: Mapping[str, Host]) -> bool:
+    names = (target.host_name, *(node.host_name for node in target.nodes))
+    return any(hosts[name].protected for name in names if name in hosts)
+
+
 def _still(plan: Plan) -> Callable[[Facts, Reader], Awaitable[Plan]]:
     async def hand_out(facts: Facts, reader: Reader) -> Plan:
         check_fresh(plan, facts)
@@ -67,7 +71,7 @@ def _still(plan: Plan) -> Callable[[Facts, Reader], Awaitable[Plan]]:
 
 def check_fresh(plan: Plan, facts: Facts) -> None:
     """Raise StalePlanError when the host is not as the plan read it: files, boot, or the unit's start."""
-    now = {file.real_path: "" if file.missing else file.sha256 for file in facts.files}
+    now = nodes.deciding(facts)
     differing = sorted(path for path in plan.deciding.keys() | now.keys() if plan.deciding.get(path) != now.get(path))
     reasons = [f"{path} changed" for path in differing]
     if facts.host.boot_id != plan.boot_id:

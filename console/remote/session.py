@@ -9,7 +9,8 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import asyncssh
 
@@ -49,6 +50,8 @@ _SUDO_WANTS = re.compile(
 class Reader:
     """Looks at one target's host. Reads are safe to send again, so they outlive the connection."""
 
+    _nodes: Mapping[str, Reader] = MappingProxyType({})
+
     def __init__(
         self,
         link: Link,
@@ -66,6 +69,23 @@ class Reader:
         self._forward = forward
         self.on_connection = on_connection
         self._known_generation = link.generation
+
+    @property
+    def nodes(self) -> Sequence[Reader]:
+        """The other hosts of the same engine, in the order of their ranks, where they were connected to."""
+        return tuple(self._nodes.values())
+
+    def at(self, node: str) -> Reader:
+        """The host that a change lies on: this one, or one of `nodes` by its name. Raises RefusedError."""
+        if not node:
+            return self
+        if node not in self._nodes:
+            raise RefusedError(
+                f"{node} is changed with it, and is none of its nodes now",
+                where=self.target.name,
+                hint=f'nodes = ["{node}"] on the service in hosts.toml',
+            )
+        return self._nodes[node]
 
     @property
     def auth(self) -> str:
@@ -182,12 +202,14 @@ class Reader:
         await self._link.reconnect(patience_s=patience_s)
 
     async def aclose(self) -> None:
+        for node in self.nodes:
+            await node.aclose()
         await self._forward.aclose()
         await self._link.aclose(self.on_connection)
 
     def writer(self) -> Remote:
-        """The same host over the same connection, with the right to act."""
-        return Remote(
+        """The same hosts over the same connections, with the right to act."""
+        remote = Remote(
             self._link,
             self.target,
             redactor=self.redactor,
@@ -195,6 +217,12 @@ class Reader:
             forward=self._forward,
             on_connection=self.on_connection,
         )
+        remote.adopt([node.writer() for node in self.nodes])
+        return remote
+
+    def adopt(self, nodes: Sequence[Reader]) -> None:
+        """Take the other hosts of the same engine: they are closed with this one."""
+        self._nodes = {node.target.host_name: node for node in nodes}
 
     async def _stop(self, name: str, scope: str = "") -> str:
         """Stop what ran too long. SSH signals do not reach processes of a root login, so a script on the host does."""
@@ -256,6 +284,20 @@ class Reader:
 
 class Remote(Reader):
     """May also change the host. Nothing here is ever sent twice."""
+
+    @property
+    def nodes(self) -> Sequence[Remote]:
+        return tuple(node for node in super().nodes if isinstance(node, Remote))
+
+    @property
+    def everywhere(self) -> Sequence[Remote]:
+        """This host, and the others of the same engine."""
+        return (self, *self.nodes)
+
+    def at(self, node: str) -> Remote:
+        found = super().at(node)
+        assert isinstance(found, Remote)
+        return found
 
     async def act(
         self, script: str, *args: str, lock: str = "", timeout_s: float = 60.0, name: str = "", scope: str = ""
@@ -383,11 +425,16 @@ async def connect_reader(
     environment: Mapping[str, str] | None = None,
     on_connection: OnConnection | None = None,
     connections: Connections | None = None,
+    nodes: bool = False,
 ) -> Reader:
-    """Log in to a target's host. Raises UsageError (2) for a key variable that is not set, before any host is asked."""
+    """Log in to a target's host. Raises UsageError (2) for a key variable that is not set, before any host is asked.
+
+    `nodes`: also to the other hosts of its engine, where there are any.
+    """
     surroundings = os.environ if environment is None else environment
     key = api_key(target.service, surroundings, redactor)
-    link = shared_link(target, connections or Connections(surroundings), clock)
+    ways = connections or Connections(surroundings)
+    link = shared_link(target, ways, clock)
     try:
         await link.join(on_connection)
     except BaseException:
@@ -396,4 +443,21 @@ async def connect_reader(
     forward = Forward(link, target.service, clock, key)
     # Its time is spent while the host is busy with its first answer.
     asyncio.get_running_loop().run_in_executor(None, load_httpx)
-    return Reader(link, target, redactor=redactor, clock=clock, forward=forward, on_connection=on_connection)
+    reader = Reader(link, target, redactor=redactor, clock=clock, forward=forward, on_connection=on_connection)
+    if nodes:
+        await _join_nodes(reader, ways, surroundings)
+    return reader
+
+
+async def _join_nodes(reader: Reader, ways: Connections, surroundings: Mapping[str, str]) -> None:
+    """All of them, or none and the first one's error."""
+    joining = [
+        connect_reader(node, redactor=reader.redactor, clock=reader.clock, environment=surroundings, connections=ways)
+        for node in reader.target.nodes
+    ]
+    found = await asyncio.gather(*joining, return_exceptions=True)
+    reader.adopt([node for node in found if isinstance(node, Reader)])
+    wrong = next((each for each in found if isinstance(each, BaseException)), None)
+    if wrong is not None:
+        await reader.aclose()
+        raise wrong

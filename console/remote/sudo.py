@@ -62,6 +62,8 @@ def commands(
     yield ("systemctl", "daemon-reload")
     yield ("systemctl", "reset-failed", "--", unit)
     yield ("systemctl", "restart", "--no-block", "--", unit)
+    if target.rank or target.nodes:
+        yield ("systemctl", "stop", "--no-block", "--", unit)
 
 
 def _looks(target: Target, files: Sequence[str], *, pattern: bool) -> Iterator[tuple[str, ...]]:

@@ -10,7 +10,7 @@ from console.changes.base import Seen
 from console.changes.restart import from_now
 from console.engines.base import Engine
 from console.errors import ForeignEditError
-from console.planning import answers, differences, estimates
+from console.planning import answers, differences, estimates, nodes
 from console.remote.files import read_file
 from console.remote.session import Reader
 from console.runner.three_way import three_way
@@ -58,23 +58,25 @@ async def seen_files(plan: Plan, reader: Reader, root: str) -> dict[str, Seen]:
     `root`: the run whose ledger entry holds the backups, for the three-way difference.
     """
     found: dict[str, Seen] = {}
-    for path, writes in written(plan.changes).items():
-        made = writes.made((await read_file(reader, path)).digest)
-        if made is None:
-            raise ForeignEditError(
-                f"{writes.changes[0].path} was edited since by somebody else: nothing is touched\n"
-                + await three_way(writes, plan, root, reader),
-                where=plan.target.name,
-                hint="decide by hand which of the two stays; the backup is in the ledger on the host",
-            )
-        found |= {change.id: "after" if at < made else "before" for at, change in enumerate(writes.changes)}
+    for place in (plan.target, *plan.target.nodes):
+        node = place.host_name if place.rank else ""
+        for path, writes in written(plan.changes, node).items():
+            made = writes.made((await read_file(reader.at(node), path)).digest)
+            if made is None:
+                raise ForeignEditError(
+                    f"{writes.changes[0].path} was edited since by somebody else: nothing is touched\n"
+                    + await three_way(writes, plan, root, reader.at(node)),
+                    where=place.name,
+                    hint="decide by hand which of the two stays; the backup is in the ledger on the host",
+                )
+            found |= {change.id: "after" if at < made else "before" for at, change in enumerate(writes.changes)}
     return found
 
 
 async def seen_change(change: FileChange, plan: Plan, reader: Reader) -> Seen:
     """What the host shows of one write, where the plan may have others of the same file before and after it."""
-    writes = written(plan.changes)[change.real_path]
-    made = writes.made((await read_file(reader, change.real_path)).digest)
+    writes = written(plan.changes, change.node)[change.real_path]
+    made = writes.made((await read_file(reader.at(change.node), change.real_path)).digest)
     if made is None:
         return "foreign"
     return "after" if change in writes.changes[:made] else "before"
@@ -82,7 +84,8 @@ async def seen_change(change: FileChange, plan: Plan, reader: Reader) -> Seen:
 
 async def is_back(change: FileChange, plan: Plan, reader: Reader) -> bool:
     """Whether its file is as it was before the plan."""
-    return (await read_file(reader, change.real_path)).digest == written(plan.changes)[change.real_path].before
+    before = written(plan.changes, change.node)[change.real_path].before
+    return (await read_file(reader.at(change.node), change.real_path)).digest == before
 
 
 def runs_new(plan: Plan, facts: Facts, engine: Engine) -> bool | None:
@@ -143,7 +146,7 @@ def without_ours(facts: Facts, plan: Plan, seen: dict[str, Seen]) -> EffectiveUn
     """The unit as it would be on disk without what the plan wrote."""
     unit = unit_of(facts)
     for change in reversed(plan.changes):
-        if isinstance(change, FileChange) and seen.get(change.id) == "after" and not change.removes:
+        if isinstance(change, FileChange) and seen.get(change.id) == "after" and not (change.removes or change.node):
             unit = unit.with_content(change.path, apply(unit.content(change.path), inverse(change.splices)))
     return unit
 
@@ -162,14 +165,37 @@ def not_ours(facts: Facts, plan: Plan, seen: dict[str, Seen], redactor: Redactor
 
 def from_here(change: Change, facts: Facts) -> Change:
     """A restart starts from whatever runs now."""
-    return from_now(change, facts.unit) if isinstance(change, RestartChange) else change
+    if not isinstance(change, RestartChange):
+        return change
+    return from_now(change, facts.unit, {seen.target.partition("/")[0]: seen.unit for seen in facts.nodes})
+
+
+def stopped(facts: Facts) -> bool:
+    """Whether the unit is down, or a rank of its engine is."""
+    return any(seen.unit.active_state in STOPPED for seen in (facts, *facts.nodes))
+
+
+def reload_due(facts: Facts) -> bool:
+    return any(seen.unit.need_daemon_reload for seen in (facts, *facts.nodes))
+
+
+def left_behind(plan: Plan, facts: Facts) -> bool:
+    """Whether a rank is still the start from before the plan's restart, which was to end them all."""
+    before = {
+        start.node: start.invocation_before
+        for change in plan.changes
+        if isinstance(change, RestartChange)
+        for start in change.nodes
+    }
+    now = {seen.target.partition("/")[0]: seen.unit.invocation_id for seen in facts.nodes}
+    return any(now.get(node) == invocation for node, invocation in before.items())
 
 
 def refreshed(plan: Plan, facts: Facts, activation: Activation) -> Plan:
     """A plan bound to the host as it is now."""
     return plan.model_copy(
         update={
-            "deciding": {file.real_path: "" if file.missing else file.sha256 for file in facts.files},
+            "deciding": nodes.deciding(facts),
             "boot_id": facts.host.boot_id,
             "invocation_id": facts.unit.invocation_id,
             "load_estimate_s": estimates.load_time_s(plan.target, facts),

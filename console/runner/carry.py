@@ -55,8 +55,8 @@ async def carry(run: TargetRun, change: Change, act: Act = kinds.make) -> Made:
             except (LockHeldError, StalePlanError, RestartedByOthersError) as error:
                 taken = error  # whoever came in meanwhile: what became of our change is still to be told
             seen = await kinds.look(change, run.lock.remote) if sent else "before"
-            if seen == "unknown" and isinstance(change, BalancerChange):
-                seen = "before"  # it may be made twice
+            if seen == "unknown" and (isinstance(change, BalancerChange) or _of_ranks(change)):
+                seen = "before"  # it may be made twice, also where it was made by half
         except ConnectError as error:
             raise ConnectionLostError(
                 f"the connection died during {what} and the host cannot be reached: whether it happened is unknown",
@@ -85,12 +85,19 @@ async def fate(run: TargetRun, change: Change, error: ConsoleError) -> Seen:
     if isinstance(change, BalancerChange):
         # Taken out by half is out; not put in is not put in.
         return "after" if isinstance(error, StepFailedError) and change.way == "out" else "before"
-    if error.changed is False or isinstance(error, RestartedByOthersError):
+    # Of the ranks of an engine one may be down already, whatever the next one's refusal says of itself.
+    if (error.changed is False or isinstance(error, RestartedByOthersError)) and not _of_ranks(change):
         return "before"
     try:
-        return await kinds.look(change, run.lock.remote)
+        seen = await kinds.look(change, run.lock.remote)
     except ConnectError:
         return "unknown"
+    # Ranks that are down, or some of them started: that is put back as if all were.
+    return "after" if seen == "unknown" and _of_ranks(change) else seen
+
+
+def _of_ranks(change: Change) -> bool:
+    return isinstance(change, RestartChange) and bool(change.nodes)
 
 
 async def reach(run: TargetRun) -> None:
@@ -101,6 +108,8 @@ async def reach(run: TargetRun) -> None:
     A script goes on when its connection dies: looked at too early it has not done yet what it will do.
     """
     assert run.lock is not None
-    await run.lock.remote.look("look_lock.sh", patience_s=RESOLVE_PATIENCE_S)
+    for remote in run.lock.remote.everywhere:
+        await remote.look("look_lock.sh", patience_s=RESOLVE_PATIENCE_S)
     await run.regained()
-    await run.lock.remote.until_quiet(patience_s=RESOLVE_PATIENCE_S)
+    for remote in run.lock.remote.everywhere:
+        await remote.until_quiet(patience_s=RESOLVE_PATIENCE_S)

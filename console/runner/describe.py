@@ -48,7 +48,7 @@ def plan_events(plan: Plan, read: Facts, engine: Engine) -> Iterator[Event]:
     for setting in settings:
         yield event_of(target, levels_of(read, engine, setting.setting))
     also = tuple(differences.pair(plan.activation))
-    for edit in plan.edits:
+    for edit in (edit for edit in plan.edits if not edit.node):
         for setting in plan.settings:
             if setting.path == edit.path:
                 yield EditPlanned(
@@ -80,7 +80,10 @@ def plan_events(plan: Plan, read: Facts, engine: Engine) -> Iterator[Event]:
 def before(change: Change) -> dict[str, Any]:
     if isinstance(change, FileChange):
         return {"sha256": change.sha256_before}
-    return {"invocation": change.invocation_before} if isinstance(change, RestartChange) else {}
+    if not isinstance(change, RestartChange):
+        return {}
+    nodes = {start.node: start.invocation_before for start in change.nodes}
+    return {"invocation": change.invocation_before, **({"nodes": nodes} if nodes else {})}
 
 
 def standing(seen: Watch | None, unit: str) -> str:

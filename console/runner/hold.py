@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from console.errors import (
@@ -15,7 +15,7 @@ from console.errors import (
     UnreachableError,
 )
 from console.facts.collect import collect
-from console.planning import differences, policy
+from console.planning import differences, nodes, policy
 from console.remote.session import Remote
 from console.runner import candidate
 from console.runner.carry import reach
@@ -24,6 +24,7 @@ from console.runner.ledger import Ledger
 from console.runner.lock import UnitLock
 from console.schema.change import ABSENT, CommandChange, FileChange, RestartChange
 from console.schema.facts import Facts
+from console.schema.hosts import Target
 from console.schema.plan import Activation
 from console.secrets import Redactor
 from console.settings import resolve
@@ -58,7 +59,8 @@ async def _announce(run: TargetRun, remote: Remote, ledger: Ledger) -> None:
     await unchanged(run, remote)
     if plan.mutates():
         await ledger.write()
-        await candidate.check(plan, run.seen_facts(), remote, ledger.folder, run.context.run)
+        for entry, (share, seen) in zip((ledger, *ledger.nodes), nodes.shares(plan, run.seen_facts()), strict=True):
+            await candidate.check(share, seen, entry.remote, entry.folder, run.context.run)
     await _guard(run, remote)
 
 
@@ -84,11 +86,9 @@ async def unchanged(run: TargetRun, remote: Remote) -> None:
     """Refuse (8) when files, boot or start of the unit are not as planned, or the restart would bring more (1)."""
     before = run.seen_facts()
     now = await collect(remote, run.engine, ask_engine=False)
-    reasons = [f"{path} changed" for path in differing(before, now)]
-    if now.host.boot_id != before.host.boot_id:
-        reasons.append("the host was rebooted")
-    elif started_by_others(before, now):
-        reasons.append(f"{now.unit.id} was started again")
+    reasons = [*since(before, now)]
+    for then, there in zip(before.nodes, now.nodes, strict=True):
+        reasons += [f"on {there.target.partition('/')[0]}: {reason}" for reason in since(then, there)]
     if reasons:
         raise StalePlanError(
             f"{', '.join(reasons)} since the plan was made: nothing was written",
@@ -96,8 +96,19 @@ async def unchanged(run: TargetRun, remote: Remote) -> None:
             hint="plan again and look at the difference",
         )
     plan = run.planned()
-    pending = fresh_words(_activation(before, remote.redactor), _activation(now, remote.redactor))
-    policy.pending(plan.model_copy(update={"activation": pending}), accept=run.context.options.consent.accept_pending)
+    for then, there in zip((before, *before.nodes), (now, *now.nodes), strict=True):
+        pending = fresh_words(_activation(then, remote.redactor), _activation(there, remote.redactor))
+        consent = run.context.options.consent
+        policy.pending(plan.model_copy(update={"activation": pending}), accept=consent.accept_pending)
+
+
+def since(before: Facts, now: Facts) -> Iterator[str]:
+    """What happened to one host since it was looked at."""
+    yield from (f"{path} changed" for path in differing(before, now))
+    if now.host.boot_id != before.host.boot_id:
+        yield "the host was rebooted"
+    elif started_by_others(before, now):
+        yield f"{now.unit.id} was started again"
 
 
 def differing(before: Facts, now: Facts, ours: Mapping[str, frozenset[str]] | None = None) -> list[str]:
@@ -154,13 +165,21 @@ async def regained(run: TargetRun) -> None:
 
 
 def not_as_left(run: TargetRun, now: Facts) -> ConsoleError | None:
-    """What somebody else did while the lock was not held; None when the host is as planned, or as this run made it."""
-    before, where = run.seen_facts(), run.target.name
+    """What somebody else did while the lock was not held; None when all is as planned, or as this run made it."""
+    before = run.seen_facts()
+    wrong = _not_as_left(run, run.target, before, now)
+    for place, then, there in zip(run.target.nodes, before.nodes, now.nodes, strict=True):
+        wrong = wrong or _not_as_left(run, place, then, there)
+    return wrong
+
+
+def _not_as_left(run: TargetRun, place: Target, before: Facts, now: Facts) -> ConsoleError | None:
+    where, node = place.name, place.host_name if place.rank else ""
     if now.host.boot_id != before.host.boot_id:
         return StalePlanError("the host was rebooted while the connection was lost", where=where)
     if any(isinstance(change, RestartChange) for change in run.sent):
         # Until the wait has found the start of ours, any new one may be it; a crashed one is the wait's to judge.
-        known = run.invocation and now.unit.invocation_id and not now.unit.n_restarts
+        known = run.invocation and now.unit.invocation_id and not now.unit.n_restarts and not place.rank
         replaced = bool(known) and now.unit.invocation_id != run.invocation
     else:
         replaced = started_by_others(before, now)
@@ -173,7 +192,7 @@ def not_as_left(run: TargetRun, now: Facts) -> ConsoleError | None:
         )
     if any(isinstance(change, CommandChange) for change in run.sent):
         return None  # a command of the runbook may have written any of these files
-    newest = {change.real_path: change for change in run.sent if isinstance(change, FileChange)}
+    newest = {change.real_path: change for change in run.sent if isinstance(change, FileChange) and change.node == node}
     ours = {path: frozenset({change.sha256_before, change.sha256_after}) for path, change in newest.items()}
     # Of what was under way both are ours; what was made stays made. The old bytes again are somebody's put-back.
     stands = {file.real_path: file.digest for file in now.files}

@@ -22,23 +22,28 @@ class HostLock:
     """Of one target's run; taken when a change needs it, given back after the reload or at the run's end."""
 
     def __init__(self) -> None:
-        self.hold: LockHold | None = None
+        self.holds: dict[str, LockHold] = {}  # by the node that it is on, "" the target's own host
 
-    @property
-    def held(self) -> bool:
-        return self.hold is not None and not self.hold.lost.is_set()
+    def held_on(self, node: str) -> bool:
+        hold = self.holds.get(node)
+        return hold is not None and not hold.lost.is_set()
 
     async def before(self, run: TargetRun, change: Change) -> None:
         """Take it where the change writes a file or reloads. Raises LockHeldError after a while, or ConnectError."""
-        if self.held or not isinstance(change, FileChange | ReloadChange):
+        if isinstance(change, FileChange | ReloadChange):
+            for node in [change.node] if isinstance(change, FileChange) else ["", *change.nodes]:
+                await self._take(run, change, node)
+
+    async def _take(self, run: TargetRun, change: Change, node: str) -> None:
+        if self.held_on(node):
             return
         assert run.lock is not None
-        remote, options = run.lock.remote, run.context.options
+        remote, options = run.lock.remote.at(node), run.context.options
         document = {"operator": options.operator, "from_host": options.from_host, "reason": options.reason}
         deadline = run.context.clock.monotonic() + PATIENCE_S
         while True:
             try:
-                self.hold = await remote.hold_lock(run.context.run, document, whole_host=True)
+                self.holds[node] = await remote.hold_lock(run.context.run, document, whole_host=True)
             except LockHeldError as error:
                 if run.context.clock.monotonic() >= deadline:
                     raise
@@ -55,7 +60,7 @@ class HostLock:
 
     async def release(self) -> None:
         """Also of a lost one; the host frees it by itself where nobody answers."""
-        hold, self.hold = self.hold, None
-        if hold is not None:
+        holds, self.holds = self.holds, {}
+        for hold in holds.values():
             with suppress(ConsoleError):
                 await hold.release()

@@ -172,6 +172,7 @@ def _target_run(
             environment=environment,
             on_connection=context.connection_said(target.name),
             connections=connections,
+            nodes=True,
         )
 
     async def planner(facts: Facts, reader: Reader) -> Plan:

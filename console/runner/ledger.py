@@ -9,10 +9,11 @@ from typing import Any
 
 from console.clock import stamp
 from console.errors import RefusedError
+from console.planning import nodes
 from console.remote.session import Remote
 from console.runner.context import RunContext
 from console.schema.change import ABSENT, BalancerChange
-from console.schema.hosts import call_of
+from console.schema.hosts import Target, call_of
 from console.schema.plan import Plan, keep_exact
 from console.schema.writes import Writes, written
 from console.untrusted import one_line
@@ -23,12 +24,19 @@ LedgerEnd = str  # open · undoing · guard · verified · rolled-back · unchan
 class Ledger:
     """One entry: backups, change.json, undo.sh. Written and synced before the first change is intended."""
 
-    def __init__(self, context: RunContext, remote: Remote, plan: Plan) -> None:
+    def __init__(self, context: RunContext, remote: Remote, plan: Plan, engine_of: Sequence[Target] = ()) -> None:
+        """`engine_of`: every host of the engine, where it has several and the plan is one host's share."""
+        self.engine_of = engine_of or (plan.target, *plan.target.nodes)
         self.context = context
         self.remote = remote
         self.plan = plan
         self.written = False
         self.balancer = "out" if self._way_in() else ""  # so long as nothing says that it is in again
+        # The other hosts of the same engine remember their own files.
+        self.nodes = [
+            Ledger(context, remote.at(node.host_name), nodes.share(plan, node), self.engine_of)
+            for node in plan.target.nodes
+        ]
 
     @property
     def folder(self) -> str:
@@ -69,6 +77,17 @@ class Ledger:
         keep_exact(masked["plan"], body["plan"])
         return masked
 
+    def _beside(self) -> str:
+        """For undo.sh: what to do with the other ranks; empty where there are none."""
+        own, places = self.plan.target, self.engine_of
+        if len(places) < 2:
+            return ""
+        return "".join(
+            f"rank {place.rank} on {place.host_name} ({place.address}): "
+            f"{place.host.state_folder}/{own.service.unit}/{self.context.run}/undo.sh\n"
+            for place in places
+        )
+
     def _way_in(self) -> BalancerChange | None:
         moves = [change for change in self.plan.changes if isinstance(change, BalancerChange)]
         return moves[0] if moves else None
@@ -86,6 +105,7 @@ class Ledger:
             encode(json.dumps(self.document("open"), indent=1)),
             encode(table),
             encode(balancer_arguments(self._way_in())),
+            encode(self._beside()),
             *backups,
             lock=self.context.run,
         )
@@ -97,9 +117,13 @@ class Ledger:
                 hint="free space and rights of the state folder, then again",
             )
         self.written = True
+        for node in self.nodes:
+            await node.write()
 
     async def close(self, state: LedgerEnd) -> None:
         """Say how it ended. A failure here changes no outcome: the entry stays open and is shown as such."""
+        for node in self.nodes:
+            await node.close(state)
         if not self.written:
             return
         await self.remote.act(
@@ -128,11 +152,9 @@ def row_of(writes: Writes, backup: str) -> str:
 
 async def settle(remote: Remote, run: str, earlier: Sequence[str], word: str) -> None:
     """Say of earlier open entries of this unit how this run settled them."""
-    target = remote.target
-    if earlier:
-        await remote.act(
-            "act_ledger_settle.sh", target.host.state_folder, target.service.unit, word, *earlier, lock=run
-        )
+    for each in remote.everywhere if earlier else ():
+        host, unit = each.target.host, each.target.service.unit
+        await each.act("act_ledger_settle.sh", host.state_folder, unit, word, *earlier, lock=run)
 
 
 def encode(text: str) -> str:

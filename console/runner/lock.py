@@ -15,12 +15,16 @@ class UnitLock:
         self.context = context
         self.remote = remote
         self.runbook = runbook
-        self.hold: LockHold | None = None
+        self.holds: dict[str, LockHold] = {}  # by host; on each where the engine runs
         self.ours = False  # it was held once
 
     @property
     def held(self) -> bool:
-        return self.hold is not None and not self.hold.lost.is_set()
+        return all(self._held_on(remote) for remote in self.remote.everywhere)
+
+    def _held_on(self, remote: Remote) -> bool:
+        hold = self.holds.get(remote.target.host_name)
+        return hold is not None and not hold.lost.is_set()
 
     async def take(self, *, again: bool = False) -> None:
         """Raises LockHeldError naming the holder; `again`: also who had it since this run lost it."""
@@ -32,7 +36,10 @@ class UnitLock:
             "runbook": self.runbook,
             "reason": options.reason,
         }
-        self.hold = await self.remote.hold_lock(self.context.run, document, again=again)
+        # The serving host first, always: two runs on one engine meet there and nowhere else.
+        for remote in self.remote.everywhere:
+            if not self._held_on(remote):
+                self.holds[remote.target.host_name] = await remote.hold_lock(self.context.run, document, again=again)
         self.ours = True
         self._say("held", self.context.run)
 
@@ -48,16 +55,17 @@ class UnitLock:
             raise
 
     async def release(self) -> None:
-        if self.hold is None:
+        if not self.holds:
             return
-        hold, self.hold = self.hold, None
-        try:
-            await hold.release()
-        except ConsoleError as error:
-            # It dies with the connection anyway; the host frees it within the heartbeat's limit.
-            self._say("released with the connection", error.message)
-            return
-        self._say("released", "")
+        holds, self.holds = self.holds, {}
+        trouble = ""
+        for hold in reversed(holds.values()):
+            try:
+                await hold.release()
+            except ConsoleError as error:
+                # It dies with the connection anyway; the host frees it within the heartbeat's limit.
+                trouble = error.message
+        self._say("released with the connection" if trouble else "released", trouble)
 
     def _say(self, state: str, holder: str) -> None:
         self.context.emit(LockChanged(target=self.remote.target.name, state=state, holder=holder))

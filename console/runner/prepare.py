@@ -64,7 +64,7 @@ async def _look_and_plan(run: TargetRun) -> None:
 
 async def confirm(run: TargetRun) -> bool:
     """Ask before the first change; not when nothing changes, and not with --yes."""
-    plan, options, protected = run.planned(), run.context.options, run.target.host.protected
+    plan, options, protected = run.planned(), run.context.options, run.target.protected
     if not plan.mutates() or (options.yes and not (protected and not options.reason)):
         return True
     if not options.terminal and not protected:

@@ -124,15 +124,20 @@ async def _settle(
     if not unsettled and not target.undoing and not watched:
         return
     try:
-        reader = await connect_reader(plan.target, redactor=redactor, clock=SystemClock(), environment=environment)
+        reader = await connect_reader(
+            plan.target, redactor=redactor, clock=SystemClock(), environment=environment, nodes=True
+        )
     except ConsoleError as error:
         notes.append(f"{plan.target.name} could not be looked at: {error.message}")
         return
     try:
         # What the dead process sent goes on without it: looked at now, it has not done yet what it will do.
-        if still := await reader.until_over(state.run, patience_s=OVER_PATIENCE_S):
-            notes.append(f"{plan.target.name}: {still}: what became of it is not known yet; recover looks no further")
-            return
+        for host in (reader, *reader.nodes):
+            if still := await host.until_over(state.run, patience_s=OVER_PATIENCE_S):
+                notes.append(
+                    f"{host.target.name}: {still}: what became of it is not known yet; recover looks no further"
+                )
+                return
         root = state.started.root if state.started and state.started.root else state.run
         if watched and (note := await guard_fired.told(root, plan, reader, target.changes, log.append)):
             notes.append(note)
@@ -181,11 +186,19 @@ async def _settle_change(
         return
     if was == "undoing" and isinstance(what, RestartChange):
         # Its way back was a restart, too, and started from another process.
-        what = what.model_copy(update={"invocation_before": str(change.undo_from.get("invocation", ""))})
+        there: dict[str, Any] = change.undo_from.get("nodes") or {}
+        what = what.model_copy(
+            update={
+                "invocation_before": str(change.undo_from.get("invocation", "")),
+                "nodes": tuple(
+                    each.model_copy(update={"invocation_before": str(there.get(each.node, ""))}) for each in what.nodes
+                ),
+            }
+        )
     seen = await (seen_change(what, plan, reader) if isinstance(what, FileChange) else kinds.look(what, reader))
-    there = seen == "after"
+    stands = seen == "after"
     if was == "undoing" and isinstance(what, ReloadChange | RestartChange):
-        there = seen == "before"  # a way back that did not happen leaves the change as it was made
+        stands = seen == "before"  # a way back that did not happen leaves the change as it was made
     shown = {"before": "is as before the run", "after": "is as the run left it"}.get(seen, f"the host shows {seen}")
     if undoing and isinstance(what, FileChange):
         notes.append(f"{target}: {what.path} {shown}")
@@ -193,11 +206,11 @@ async def _settle_change(
     if seen not in ("before", "after"):
         if not (undoing and isinstance(what, FileChange)):
             notes.append(f"{target}: {what.summary}: {shown}; nothing is touched")
-    elif there and was in ("intended", "undoing"):
+    elif stands and was in ("intended", "undoing"):
         log.append(ChangeMade(before=change.before, backup=change.backup, **say))
-    elif not there and was in ("made", "undoing"):
+    elif not stands and was in ("made", "undoing"):
         log.append(ChangeUndone(how="run", **say))
-    elif not there and was == "intended":
+    elif not stands and was == "intended":
         log.append(ChangeUndone(how=NOT_MADE, **say))
 
 

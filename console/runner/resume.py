@@ -36,9 +36,9 @@ async def resume_plan(earlier: Earlier, facts: Facts, reader: Reader, engine: En
         )
     seen = await again.seen_files(plan, reader, root)
     edits_left = any(state == "before" for state in seen.values())
-    reload_left = edits_left or facts.unit.need_daemon_reload
+    reload_left = edits_left or again.reload_due(facts)
     runs = again.runs_new(plan, facts, engine) if plan.settings else None
-    restart_left = edits_left or runs is False or facts.unit.active_state in again.STOPPED
+    restart_left = edits_left or runs is False or again.stopped(facts) or again.left_behind(plan, facts)
     changes: list[Change] = []
     steps = []
     for step in plan.steps:

@@ -43,8 +43,9 @@ async def rollback_plan(earlier: Earlier, facts: Facts, reader: Reader, engine: 
     ]
     unit = plan.target.service.unit
     restored = [change.id for change in changes]
-    reload = any(change.needs_reload for change in back) or facts.unit.need_daemon_reload
+    reload = any(change.needs_reload for change in back) or again.reload_due(facts)
     restart = _restart_needed(earlier, facts, engine, bool(back))
+    nodes = tuple(node.host_name for node in plan.target.nodes)
     steps: list[PlannedStep] = []
     into = _into_balancer(earlier)
     if into is not None and restart and facts.serving is not None:
@@ -60,7 +61,7 @@ async def rollback_plan(earlier: Earlier, facts: Facts, reader: Reader, engine: 
         steps.append(step(0, out.step, "lb.out", out.summary, [out.id]))
         steps += _drained(earlier)
     if reload:
-        changes.append(ReloadChange(id="reload", step="reload", unit=unit))
+        changes.append(ReloadChange(id="reload", step="reload", unit=unit, nodes=nodes))
     if restart:
         fresh = RestartChange(id="restart", step="restart", unit=unit, invocation_before="", summary=f"restart {unit}")
         changes.append(again.from_here(fresh, facts))
@@ -139,7 +140,7 @@ def _restart_needed(earlier: Earlier, facts: Facts, engine: Engine, files_back: 
     if not plan.settings:
         return False
     restarted = any(isinstance(change, RestartChange) and change.id in earlier.tried for change in plan.changes)
-    if facts.unit.active_state in again.STOPPED:
+    if again.stopped(facts):
         return restarted or files_back
     runs = again.runs_new(plan, facts, engine)
     return runs is True or (runs is None and restarted)

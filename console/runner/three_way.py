@@ -17,11 +17,12 @@ from console.untrusted import clean
 
 
 async def three_way(writes: Writes, plan: Plan, entry_run: str, reader: Reader) -> str:
-    """Both differences, masked, from the backup in the ledger; or why they cannot be shown."""
+    """Both differences, masked, from the backup in the ledger; or why they cannot be shown. `reader`: of its host."""
     path = writes.changes[0].path
-    target = plan.target
+    target = reader.target
     folder = f"{target.host.state_folder}/{target.service.unit}/{entry_run}"
-    backup = f"{folder}/{backup_of(writes, list(written(plan.changes)).index(writes.path) + 1)}"
+    of_host = written(plan.changes, writes.changes[0].node)
+    backup = f"{folder}/{backup_of(writes, list(of_host).index(writes.path) + 1)}"
     try:
         now = await read_file(reader, writes.path)
         before = None if writes.before == ABSENT else await read_file(reader, backup)

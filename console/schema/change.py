@@ -40,6 +40,7 @@ class FileChange(Frozen):
     summary: str = ""
     needs_reload: bool = True
     folder: bool = False
+    node: str = ""  # the host it lies on, where that is another one than the target's
 
     @property
     def makes(self) -> bool:
@@ -51,17 +52,30 @@ class FileChange(Frozen):
 
 
 class ReloadChange(Frozen):
-    """`systemctl daemon-reload`."""
+    """`systemctl daemon-reload`, on `nodes` as well."""
 
     kind: Literal["reload"] = "reload"
     id: str
     step: str
     unit: str
     summary: str = "daemon-reload"
+    nodes: tuple[str, ...] = ()
+
+
+class NodeStart(Frozen):
+    """The start that a restart ends on another host of the same engine; fields as in RestartChange."""
+
+    node: str
+    invocation_before: str
+    n_restarts_before: int = 0
+    job_before: str = ""
 
 
 class RestartChange(Frozen):
-    """Restart the unit; `invocation_before` tells a start of ours from one that was there."""
+    """Restart the unit; `invocation_before` tells a start of ours from one that was there.
+
+    With `nodes` it is stopped on all hosts, this one first, and then started on all.
+    """
 
     kind: Literal["restart"] = "restart"
     id: str
@@ -72,6 +86,7 @@ class RestartChange(Frozen):
     n_restarts_before: int = 0
     job_before: str = ""  # a job that was queued already
     summary: str = "restart"
+    nodes: tuple[NodeStart, ...] = ()
 
 
 class CommandChange(Frozen):

@@ -240,6 +240,7 @@ class Facts(Read):
     memory: MemoryLog = Field(default_factory=MemoryLog)
     log: LogFile = Field(default_factory=LogFile)
     around: Surroundings = Field(default_factory=Surroundings)
+    nodes: tuple[Facts, ...] = ()  # of the other hosts of the same engine, in the order of their ranks
 
     def names(self) -> dict[str, str | int | float | None]:
         """What a runbook may name as `facts.NAME`."""

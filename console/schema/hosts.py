@@ -90,6 +90,9 @@ class Service(Frozen):
     scope: Literal["system"] = "system"
     managed_by: str | None = None  # what writes the unit's files: an edit there lasts until its next run
     source: str | None = None  # where the value comes from, such as group_vars/gpu.yml:12
+    # The other hosts of the same engine, in the order of their ranks 1, 2, …; this service's own host is rank 0, which
+    # serves. The unit has the same name on all of them.
+    nodes: tuple[Name, ...] = ()
 
     @field_validator("url")
     @classmethod
@@ -187,10 +190,17 @@ class Target(Frozen):
     host: Host
     service: Service
     defaults: Defaults = Field(default_factory=Defaults)
+    nodes: tuple[Target, ...] = ()  # of an engine on several machines: the same unit on its other hosts
+    rank: int = 0  # its place among them; what serves is 0
 
     @property
     def name(self) -> str:
         return f"{self.host_name}/{self.service_name}"
+
+    @property
+    def protected(self) -> bool:
+        """Whether any of its machines is: all of them are changed together."""
+        return self.host.protected or any(node.host.protected for node in self.nodes)
 
     @property
     def address(self) -> str:
@@ -222,6 +232,24 @@ class Inventory(Frozen):
                     raise ValueError(f"groups.{name}: no target {member!r}{nearest(member, known)}")
         return self
 
+    @model_validator(mode="after")
+    def _nodes_are_theirs(self) -> Inventory:
+        """Each node is a host, and its unit nobody else's: two names for one unit would be changed apart."""
+        owners = {(target.host_name, target.service.unit): target.name for target in self.targets()}
+        for target in self.targets():
+            for node in target.service.nodes:
+                at = f"hosts.{target.host_name}.services.{target.service_name}.nodes"
+                if node not in self.hosts:
+                    raise ValueError(f"{at}: no host {node!r}{nearest(node, self.hosts)}")
+                if node == target.host_name:
+                    raise ValueError(f"{at}: {node!r} is the service's own host, rank 0: name only the others")
+                if target.service.nodes.count(node) > 1:
+                    raise ValueError(f"{at}: {node!r} is listed twice")
+                owner = owners.setdefault((node, target.service.unit), target.name)
+                if owner != target.name:
+                    raise ValueError(f"{at}: {target.service.unit} on {node!r} belongs to {owner} already")
+        return self
+
     def targets(self) -> list[Target]:
         """Every host/service, in the file's order."""
         return [
@@ -231,6 +259,18 @@ class Inventory(Frozen):
                 host=host,
                 service=service,
                 defaults=self.defaults,
+                nodes=tuple(
+                    Target(
+                        host_name=node,
+                        service_name=service_name,
+                        host=self.hosts[node].model_copy(update={"services": {}}),
+                        service=service.model_copy(update={"nodes": ()}),
+                        defaults=self.defaults,
+                        rank=rank,
+                    )
+                    for rank, node in enumerate(service.nodes, start=1)
+                    if node in self.hosts
+                ),
             )
             for host_name, host in self.hosts.items()
             for service_name, service in host.services.items()

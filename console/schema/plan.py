@@ -47,6 +47,11 @@ class FileEdit(Frozen):
     diff: str
     steps: tuple[str, ...]
     change: str
+    node: str = ""  # the host, where that is another one than the target's
+
+    @property
+    def place(self) -> str:
+        return f"{self.node}:{self.path}" if self.node else self.path
 
 
 class PlannedStep(Frozen):
@@ -109,7 +114,8 @@ class Plan(Frozen):
     edits: tuple[FileEdit, ...] = ()
     settings: tuple[SettingChange, ...] = ()
     unchanged: tuple[SettingChange, ...] = ()  # asked for and already so
-    deciding: Mapping[str, str] = Field(default_factory=dict)  # real path → sha256 of every file that decides the unit
+    # real path → sha256 of every file that decides the unit; on another host of the same engine: HOST:PATH
+    deciding: Mapping[str, str] = Field(default_factory=dict)
     boot_id: str = ""
     invocation_id: str = ""
     argv_before: tuple[str, ...] = ()

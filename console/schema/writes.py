@@ -34,10 +34,10 @@ class Writes:
         return states.index(digest) if digest in states else None
 
 
-def written(changes: Iterable[Change]) -> dict[str, Writes]:
-    """Path → what is written there, in the order of the first writes."""
+def written(changes: Iterable[Change], node: str = "") -> dict[str, Writes]:
+    """Path → what is written there, in the order of the first writes; on one host, see FileChange.node."""
     found: dict[str, list[FileChange]] = {}
     for change in changes:
-        if isinstance(change, FileChange):
+        if isinstance(change, FileChange) and change.node == node:
             found.setdefault(change.real_path, []).append(change)
     return {path: Writes(path, tuple(each)) for path, each in found.items()}

@@ -14,6 +14,7 @@ from console.schema.hosts import Target
 from console.schema.plan import OnAbort
 from console.schema.serving import Serving
 from console.settings.levels import NOT_GIVEN, Levels
+from console.steps import ranks
 from console.steps.base import Step, StepIO, StepResult
 from console.steps.levels import event_of, levels_of
 from console.steps.service_wait_ready import load_time
@@ -53,6 +54,7 @@ class ServiceVerify(Step):
         shown = facts.model_dump(mode="json", exclude={"process": {"environment"}})
         io.emit(FactsRead(target=facts.target, when="after", facts=shown))
         self._same_process(io, facts)
+        ranks.run_it(io, facts)
         serving = facts.serving or Serving()
         levels = [levels_of(facts, io.engine, name) for name in io.expected]
         for level in levels:

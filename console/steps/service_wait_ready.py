@@ -12,6 +12,7 @@ from console.schema.events import FindingMade, LogLine, StepProgress
 from console.schema.hosts import Target
 from console.schema.names import Seconds
 from console.schema.plan import OnAbort
+from console.steps import ranks
 from console.steps.base import Step, StepIO, StepResult
 from console.untrusted import one_line
 
@@ -84,6 +85,8 @@ class ServiceWaitReady(Step):
                 if io.regained is not None:
                     await io.regained()
                 verdict = readiness.heard(answer, io.clock.monotonic())
+            if verdict.state == "ready" or polls % ranks.EVERY_LOOKS == ranks.EVERY_LOOKS - 1:
+                await ranks.still_start(io)
             if verdict.state == "ready":
                 took = io.clock.monotonic() - started
                 # Of a start that was under way already the wait saw only the end.

@@ -88,7 +88,7 @@ class AgainScreen(FrameScreen):
     def _protected(self, target: Target) -> bool:
         """As the inventory says now: it may have been protected since."""
         known = self.session.target(target.name)
-        return (known or target).host.protected
+        return (known or target).protected
 
     def _confirmed(self, reason: str | None) -> None:
         if reason is not None:

@@ -100,7 +100,7 @@ def question_of(plans: Sequence[Plan], command: str, width: int = WIDTH) -> Ques
     asked = next((plan.confirm for plan in plans if plan.confirm), "")
     targets = [plan.target for plan in plans]
     return Question(
-        (*lines, "", *([asked] if asked else [])), to_type(targets), any(target.host.protected for target in targets)
+        (*lines, "", *([asked] if asked else [])), to_type(targets), any(target.protected for target in targets)
     )
 
 

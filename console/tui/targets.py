@@ -113,7 +113,7 @@ def note(target: Target, seen: Seen, runs: Mapping[str, RunSummary]) -> str:
         return ""
     from console.tui.target_values import held_by
 
-    return held_by(facts) or ("protected" if target.host.protected else "")
+    return held_by(facts) or ("protected" if target.protected else "")
 
 
 def trouble(seen: Seen) -> str:

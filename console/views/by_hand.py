@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import PurePosixPath
 
+from console.planning import nodes
 from console.schema.change import WHERE, BalancerChange, FileChange
 from console.schema.plan import Plan
 from console.schema.writes import written
@@ -17,15 +18,41 @@ DIGEST = 12
 
 def by_hand(plan: Plan) -> list[str]:
     """Shell lines, to be typed on the host one by one; empty where the plan changes nothing."""
-    return list(_lines(plan)) if plan.changes else []
+    if not plan.changes:
+        return []
+    return list(_lines(plan)) if not plan.target.nodes else list(_on_all(plan, _files_of))
 
 
 def back_by_hand(plan: Plan) -> list[str]:
     """Shell lines that put it back; empty where no file is changed."""
+    if plan.target.nodes and plan.edits:
+        return list(_on_all(plan, lambda share: [line for change in _files(share) for line in _back(change)]))
     files = _files(plan)
     if not files:
         return []
     return [*(line for change in files for line in _back(change)), *_taken_up(plan)]
+
+
+def _on_all(plan: Plan, files_of: Callable[[Plan], Iterable[str]]) -> Iterator[str]:
+    """Files on each host first; then every rank is stopped before any is started."""
+    places = (plan.target, *plan.target.nodes)
+    kinds = {change.kind for change in plan.changes}
+    unit = _word(plan.target.service.unit)
+    yield from _door(plan, "out")
+    for place in places:
+        yield f"# on {place.host_name}, rank {place.rank}:"
+        yield from files_of(nodes.share(plan, place))
+        if "reload" in kinds:
+            yield "sudo systemctl daemon-reload"
+    if "restart" in kinds:
+        yield f"# on {', '.join(place.host_name for place in places)}, in this order, and all are down before the next:"
+        yield f"sudo systemctl stop {unit}"
+        yield "# on all of them again:"
+        yield f"sudo systemctl start {unit}"
+        yield f"# on {plan.target.host_name}:"
+        yield f"journalctl -f -u {unit}  # until it serves"
+        yield f"curl -fsS {_word(plan.target.service.url + '/health')}"
+    yield from _door(plan, "in")
 
 
 def _back(change: FileChange) -> Iterator[str]:
@@ -42,6 +69,13 @@ def _back(change: FileChange) -> Iterator[str]:
 
 def _lines(plan: Plan) -> Iterator[str]:
     yield from _door(plan, "out")
+    yield from _files_of(plan)
+    yield from _taken_up(plan)
+    yield from _door(plan, "in")
+
+
+def _files_of(plan: Plan) -> Iterator[str]:
+    """What is written on one host, and the commands of the runbook."""
     for change in _files(plan):
         path = _word(change.real_path)
         if change.makes:
@@ -60,8 +94,6 @@ def _lines(plan: Plan) -> Iterator[str]:
     for one in plan.changes:
         if one.kind == "command":
             yield f"{'sudo ' if one.sudo else ''}sh -c {_word(one.command)}"
-    yield from _taken_up(plan)
-    yield from _door(plan, "in")
 
 
 def _door(plan: Plan, way: str) -> Iterator[str]:

@@ -96,6 +96,6 @@ def reached(target: Target) -> str:
 
 def marks(target: Target) -> str:
     """`protected`, `simulated` and the host's tags."""
-    words = ["protected"] if target.host.protected else []
+    words = ["protected"] if target.protected else []
     words += ["simulated"] if target.simulated else []
     return " ".join([*words, *target.host.tags])

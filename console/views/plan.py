@@ -43,7 +43,7 @@ def plan_text(
 def _head(plan: Plan, facts: Facts | None, width: int) -> list[str]:
     target = plan.target
     words = [target.name, target.service.unit]
-    words += ["protected"] if target.host.protected else []
+    words += ["protected"] if target.protected else []
     words += ["simulated"] if target.simulated or (facts is not None and facts.host.simulated) else []
     jump = target.host.jump or target.defaults.jump
     words += [f"via {jump}"] if jump else []

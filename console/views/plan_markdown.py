@@ -22,7 +22,7 @@ def plan_markdown(plan: Plan) -> str:
     target = plan.target
     said = [f"# Plan: {_text(plan.title or plan.runbook)} on {_text(target.name)}", ""]
     said += [
-        f"- unit: {_code(target.service.unit)}{', protected' if target.host.protected else ''}",
+        f"- unit: {_code(target.service.unit)}{', protected' if target.protected else ''}",
         f"- runbook: {_code(plan.runbook)}, sha256 {_code(plan.runbook_sha256[:12])}",
         f"- made at: {day(plan.made_at)}, plan sha256 {_code(plan.digest()[:12])}",
         "",
@@ -44,7 +44,7 @@ def plan_markdown(plan: Plan) -> str:
     if plan.argv_after:
         said += ["## Command line", "", *_fenced("text", " ".join(marked(plan.argv_before, plan.argv_after))), ""]
     for edit in plan.edits:
-        said += [f"## {_code(edit.path)}", "", *_fenced("diff", edit.diff), ""]
+        said += [f"## {_code(edit.place)}", "", *_fenced("diff", edit.diff), ""]
     said += _digests(plan)
     for title, lines in (("By hand", by_hand(plan)), ("Back, by hand", back_by_hand(plan))):
         if lines:
@@ -54,7 +54,9 @@ def plan_markdown(plan: Plan) -> str:
 
 def _digests(plan: Plan) -> list[str]:
     """Every file that decides the unit, before and after; another byte in one of them, and the plan is stale."""
-    edited = {edit.real_path or edit.path: edit for edit in plan.edits}
+    edited = {
+        f"{edit.node}:{edit.real_path}" if edit.node else edit.real_path or edit.path: edit for edit in plan.edits
+    }
     rows = [
         (_code(path), _code(digest), _code(edited[path].sha256_after) if path in edited else "stays")
         for path, digest in plan.deciding.items()

@@ -20,10 +20,14 @@ def write_inventory(
     url: str = URL,
     host_keys: Mapping[str, str | bool] | None = None,
     service_keys: Mapping[str, str] | None = None,
+    one_engine: bool = False,
 ) -> Path:
-    """`path`, written: every host with one service. More keys of a host or a service: `host_keys`, `service_keys`."""
+    """`path`, written: every host with one service. More keys of a host or a service: `host_keys`, `service_keys`.
+
+    `one_engine`: only the first has a service, whose other nodes are the rest.
+    """
     first = hosts[0]
-    tables: list[tuple[str, Mapping[str, str | int | bool]]] = [
+    tables: list[tuple[str, Mapping[str, str | int | bool | list[str]]]] = [
         ("", {"schema": 1}),
         ("results", {"path": str(results or path.parent / "findings")}),
         ("defaults", {"user": user, "identity": str(first.identity), "known_hosts": str(first.known_hosts)}),
@@ -31,20 +35,26 @@ def write_inventory(
     for host in hosts:
         tables.append((f"hosts.{host.name}", {"address": host.address, **(host_keys or {})}))
         keys = {"unit": unit, "engine": "sglang", "url": url, **(service_keys or {})}
-        tables.append((f"hosts.{host.name}.services.{service}", keys))
+        if not one_engine:
+            tables.append((f"hosts.{host.name}.services.{service}", keys))
+    if one_engine:
+        nodes = [host.name for host in hosts[1:]]
+        tables.append((f"hosts.{first.name}.services.{service}", {**keys, "nodes": nodes}))
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n".join(table(name, keys) for name, keys in tables))
     return path
 
 
-def table(name: str, keys: Mapping[str, str | int | bool]) -> str:
+def table(name: str, keys: Mapping[str, str | int | bool | list[str]]) -> str:
     lines = [f"[{name}]"] if name else []
     for key, value in keys.items():
         lines.append(f"{key} = {literal(value)}")
     return "\n".join(lines) + "\n"
 
 
-def literal(value: str | int | bool) -> str:
+def literal(value: str | int | bool | list[str]) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(literal(each) for each in value)}]"
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):

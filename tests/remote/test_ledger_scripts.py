@@ -52,6 +52,7 @@ async def write(
         b64(json.dumps(document, indent=1)),
         b64(table),
         balancer,
+        "",
         str(unit),
         "backup-1",
     )
@@ -226,7 +227,9 @@ async def test_a_file_that_was_made_is_taken_away_again(
 ) -> None:
     made = unit.parent / f"{UNIT}.d" / "50-console.conf"
     table = b64(f"{made}\tabsent\t{digest(AFTER)}\t{kept}\n")
-    assert (await remote.act("act_ledger.sh", str(sshd.state), UNIT, "01RUN", b64("{}"), table, "")).exit_status == 0
+    assert (
+        await remote.act("act_ledger.sh", str(sshd.state), UNIT, "01RUN", b64("{}"), table, "", "")
+    ).exit_status == 0
     before = undo(sshd)
     assert (before.returncode, "already as it was" in before.stdout) == (0, True)
     made.parent.mkdir()
@@ -241,7 +244,7 @@ async def test_a_file_that_was_made_is_taken_away_again(
 
 async def test_a_file_that_was_made_and_edited_since_stays(remote: Remote, sshd: Sshd, unit: Path) -> None:
     table = b64(f"{unit}\tabsent\t{digest(AFTER)}\tno-file\n")
-    await remote.act("act_ledger.sh", str(sshd.state), UNIT, "01RUN", b64("{}"), table, "")
+    await remote.act("act_ledger.sh", str(sshd.state), UNIT, "01RUN", b64("{}"), table, "", "")
     done = undo(sshd)
     assert (done.returncode, "was edited since" in done.stderr) == (1, True)
     assert unit.read_text() == BEFORE
@@ -250,7 +253,7 @@ async def test_a_file_that_was_made_and_edited_since_stays(remote: Remote, sshd:
 async def test_a_file_that_was_taken_away_comes_back_with_its_folder(remote: Remote, sshd: Sshd, unit: Path) -> None:
     table = b64(f"{unit}\t{digest(BEFORE)}\tabsent\tbackup-1\n")
     kept = (str(unit), "backup-1")
-    await remote.act("act_ledger.sh", str(sshd.state), UNIT, "01RUN", b64("{}"), table, "", *kept)
+    await remote.act("act_ledger.sh", str(sshd.state), UNIT, "01RUN", b64("{}"), table, "", "", *kept)
     unit.unlink()
     unit.parent.rmdir()
     assert undo(sshd).returncode == 0
@@ -261,7 +264,7 @@ async def test_a_file_that_was_taken_away_comes_back_with_its_folder(remote: Rem
 async def test_a_file_between_two_writes_of_a_run_is_no_strangers(remote: Remote, sshd: Sshd, unit: Path) -> None:
     table = b64(f"{unit}\t{digest(BEFORE)}\t{digest('last')}\tbackup-1\t{digest('a')},{digest('b')}\n")
     kept = (str(unit), "backup-1")
-    await remote.act("act_ledger.sh", str(sshd.state), UNIT, "01RUN", b64("{}"), table, "", *kept)
+    await remote.act("act_ledger.sh", str(sshd.state), UNIT, "01RUN", b64("{}"), table, "", "", *kept)
     for text, status in (("a", 0), ("b", 0), ("last", 0), (BEFORE, 0), ("c", 1)):
         unit.write_text(text)
         assert undo(sshd).returncode == status

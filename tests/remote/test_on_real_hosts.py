@@ -214,6 +214,7 @@ async def test_an_ordinary_user_with_sudo_sees_and_does_the_same(host: Host, tmp
         base64.b64encode(b'{"state": "open"}').decode(),
         table,
         "",
+        "",
         UNIT_PATH,
         "backup-1",
         lock="01RUN",

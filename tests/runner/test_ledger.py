@@ -150,7 +150,7 @@ async def test_it_is_written_with_every_file_and_its_backup(run: RunContext) -> 
         f"{FRAGMENT}\t{sha256(UNIT.encode())}\t{sha256(AFTER.encode())}\tbackup-1",
         f"{DROPIN}\t{'c' * 64}\t{'d' * 64}\tbackup-2",
     ]
-    assert args[5:] == ("", FRAGMENT, "backup-1", DROPIN, "backup-2")
+    assert args[5:] == ("", "", FRAGMENT, "backup-1", DROPIN, "backup-2")
 
 
 async def test_a_file_written_twice_is_kept_once(run: RunContext) -> None:
@@ -160,7 +160,7 @@ async def test_a_file_written_twice_is_kept_once(run: RunContext) -> None:
     args = remote.told[0][1]
     first, between = sha256(UNIT.encode()), sha256(AFTER.encode())
     assert decoded(args[4]) == f"{FRAGMENT}\t{first}\t{'d' * 64}\tbackup-1\t{between}\n"
-    assert args[5:] == ("", FRAGMENT, "backup-1")
+    assert args[5:] == ("", "", FRAGMENT, "backup-1")
 
 
 @pytest.mark.parametrize(("folder", "kept"), [(True, "no-folder"), (False, "no-file")])
@@ -169,7 +169,7 @@ async def test_of_a_file_that_is_made_there_is_no_backup(run: RunContext, folder
     await ledger(run, made(file_change(DROPIN, sha256_before="absent", folder=folder)), remote).write()
     args = remote.told[0][1]
     assert decoded(args[4]).split("\t")[1::2] == ["absent", f"{kept}\n"]
-    assert args[5:] == ("",)
+    assert args[5:] == ("", "")
 
 
 @pytest.mark.parametrize(
@@ -192,7 +192,7 @@ async def test_the_target_of_a_link_is_what_is_kept(run: RunContext) -> None:
     await ledger(run, made(file_change(real_path="/srv/units/chat.service")), remote).write()
     args = remote.told[0][1]
     assert decoded(args[4]).startswith("/srv/units/chat.service\t")
-    assert args[5:] == ("", "/srv/units/chat.service", "backup-1")
+    assert args[5:] == ("", "", "/srv/units/chat.service", "backup-1")
 
 
 async def test_an_entry_that_cannot_be_written_stops_everything(run: RunContext) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
-from console.errors import NoSuchTargetError
+from console.errors import InvalidFileError, NoSuchTargetError
 from console.schema.hosts import Host, Inventory, Service, Target, load_inventory
 
 CASE = Path(__file__).parent.parent / "cases" / "schema" / "hosts.toml"
@@ -79,3 +80,54 @@ def test_units_that_are_taken(unit: str) -> None:
 def test_units_that_are_not(unit: str) -> None:
     with pytest.raises(ValueError, match="is not a service unit's name"):
         Service(unit=unit, engine="sglang", url="http://h")
+
+
+NODES = """\
+schema = 1
+[hosts.gpu1.services.big]
+unit = "big.service"
+engine = "sglang"
+url = "http://127.0.0.1:30000"
+nodes = {nodes}
+[hosts.gpu2]
+[hosts.gpu3.services.other]
+unit = "{other}"
+engine = "sglang"
+url = "http://127.0.0.1:30000"
+"""
+
+
+def with_nodes(folder: Path, nodes: str, other: str = "other.service") -> Inventory:
+    path = folder / "hosts.toml"
+    path.write_text(NODES.format(nodes=nodes, other=other))
+    return load_inventory(path)
+
+
+def test_the_nodes_of_an_engine_are_its_ranks_in_order(tmp_path: Path) -> None:
+    target = with_nodes(tmp_path, '["gpu3", "gpu2"]').target("gpu1/big")
+    assert [(node.name, node.rank, node.service.unit) for node in (target, *target.nodes)] == [
+        ("gpu1/big", 0, "big.service"),
+        ("gpu3/big", 1, "big.service"),
+        ("gpu2/big", 2, "big.service"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "other", "said"),
+    [
+        ('["gpu4"]', "other.service", "no host 'gpu4'; did you mean"),
+        ('["gpu2", "gpu2"]', "other.service", "'gpu2' is listed twice"),
+        ('["gpu1"]', "other.service", "'gpu1' is the service's own host, rank 0"),
+        ('["gpu3"]', "big.service", "big.service on 'gpu3' belongs to gpu3/other already"),
+    ],
+)
+def test_nodes_that_are_none(tmp_path: Path, nodes: str, other: str, said: str) -> None:
+    with pytest.raises(InvalidFileError, match=re.escape(said)):
+        with_nodes(tmp_path, nodes, other)
+
+
+def test_one_protected_node_protects_all_of_them(tmp_path: Path) -> None:
+    target = with_nodes(tmp_path, '["gpu2"]').target("gpu1/big")
+    assert not target.protected
+    held = target.nodes[0].model_copy(update={"host": Host(protected=True)})
+    assert target.model_copy(update={"nodes": (held,)}).protected

@@ -1,9 +1,9 @@
 # shellcheck shell=sh disable=SC2034,SC2154
 # embeds: undo.sh
-# act_ledger.sh STATE_FOLDER UNIT RUN DOCUMENT_BASE64 TABLE_BASE64 BALANCER_BASE64 [SOURCE BACKUP]...
+# act_ledger.sh STATE_FOLDER UNIT RUN DOCUMENT_BASE64 TABLE_BASE64 BALANCER_BASE64 RANKS_BASE64 [SOURCE BACKUP]...
 # Writes an entry of the ledger: backups first, change.json last, so that an entry with one is whole.
-state_folder=$1 unit=$2 run=$3 document=$4 table=$5 balancer=$6
-shift 6
+state_folder=$1 unit=$2 run=$3 document=$4 table=$5 balancer=$6 ranks=$7
+shift 7
 folder=$state_folder/$unit
 entry=$folder/$run
 
@@ -21,6 +21,10 @@ put "$entry/files.tsv" "$table" || exit
 if [ -n "$balancer" ]; then
   put "$entry/balancer.args" "$balancer" || exit
   root chmod 0600 -- "$entry/balancer.args" || exit
+fi
+if [ -n "$ranks" ]; then
+  put "$entry/ranks.txt" "$ranks" || exit
+  root chmod 0600 -- "$entry/ranks.txt" || exit
 fi
 printf %s "$console_embedded" | root tee -- "$entry/undo.sh" >/dev/null || exit
 put "$entry/.change.json.new" "$document" || exit

@@ -2,7 +2,8 @@
 # look_facts.sh UNIT PORT STATE_FOLDER RUNTIME_FOLDER WHAT [FLAG...]
 # Everything a plan needs of one unit. WHAT = again: only what may have changed since, the unit, its files and process;
 # glance: that, the GPUs, the lock and the guard, cheap enough to ask for every ten seconds.
-# FLAGs are options of the engine whose values are paths.
+# FLAGs are options of the engine whose values are paths. PORT 0: the engine serves from another host, its process here is
+# told by its words.
 unit=$1 port=$2 state_folder=$3 runtime_folder=$4 what=$5
 shift 5
 path_flags=" $* "
@@ -193,7 +194,21 @@ done
 
 set +f
 find_container "$loaded_argv" "$working_folder" "$port"
-port_owner "$port" "${main_pid:-0}" "$(service_processes "$control_group" "$main_pid")"
+if [ "$port" = 0 ]; then
+  port_pid='' port_foreign='' port_reason='no process with --nnodes among its words'
+  # Of a container the processes in it: the client beside it has the same words and more.
+  rank_processes="${main_pid:-0} $(unit_processes "$control_group" "$main_pid")"
+  if [ -n "$container_pid" ]; then
+    rank_processes=$(unit_processes "$(sed -n 's/^0:://p' "/proc/$container_pid/cgroup" 2>/dev/null)" "$container_pid")
+  fi
+  for rank_process in $rank_processes; do
+    if [ -z "$port_pid" ] && tr '\000' '\n' 2>/dev/null <"/proc/$rank_process/cmdline" | grep -qE -- '^(--nnodes(=.*)?|-n)$'; then
+      port_pid=$rank_process port_reason=
+    fi
+  done
+else
+  port_owner "$port" "${main_pid:-0}" "$(service_processes "$control_group" "$main_pid")"
+fi
 set -f
 section process
 printf 'pid=%s\nforeign=%s\nreason=%s\n' "$port_pid" "$port_foreign" "$port_reason"

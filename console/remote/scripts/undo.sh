@@ -5,6 +5,7 @@
 #   sh undo.sh --no-restart    put back and reload; the running process stays as it is
 #   sh undo.sh --balancer-in   only put it into its balancer again, where the run took it out
 # `absent` in the place of a digest: there was no such file, and it is taken away; no-folder: nor its folder.
+# Of an engine on several hosts it starts nothing: it says what to do on all of them, in which order.
 # A file that is neither as it was nor as the run left it was edited by somebody else: then nothing is touched.
 set -eu
 umask 077
@@ -89,7 +90,11 @@ done <"$here/files.tsv"
 
 systemctl daemon-reload
 echo 'systemd read the unit files again'
-if [ "${1:-}" != --no-restart ]; then
+if [ -s "$here/ranks.txt" ]; then
+  echo "one rank of an engine on several hosts: run undo.sh on each of them"
+  sed 's/^/    /' "$here/ranks.txt"
+  echo "then, rank 0 first: systemctl stop $unit on all; when all are down: systemctl start $unit on all"
+elif [ "${1:-}" != --no-restart ]; then
   systemctl reset-failed -- "$unit" 2>/dev/null || true
   systemctl restart --no-block -- "$unit"
   echo "restart of $unit is queued: systemctl status $unit"
