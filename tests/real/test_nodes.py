@@ -129,6 +129,7 @@ def test_a_rank_that_cannot_start_takes_all_of_them_back(pair: list[Host], desk:
     assert all(lock_is_free(host) for host in pair)
 
 
+@pytest.mark.by_hand
 @pytest.mark.parametrize("at", ["file", "restart"])
 def test_a_killed_run_is_put_back_on_all_of_them(pair: list[Host], desk: Desk, at: str) -> None:
     """Killed while the second host's file is written, and while the ranks are stopped and started."""

@@ -92,8 +92,6 @@ def test_systemd_is_asked_for_nothing_unexpected(name: str) -> None:
         "act_guard_off.sh": {"stop"},
         "act_stop.sh": {"kill"},
         "act_halt.sh": {"stop"},
-        "undo.sh": {"stop", "start"},
-        "act_ledger.sh": {"stop", "start"},
     }
     usual = {"show", "--version", "daemon-reload", "restart", "reset-failed"}
     assert verbs <= usual | ours.get(name, set())
