@@ -72,6 +72,7 @@ async def _replace(change: FileChange, remote: Remote, run: str) -> Made:
         base64.b64encode(content).decode(),
         run,
         "folder" if change.folder else "",
+        f"{change.mode:04o}",
         lock=run,
     )
     if output.exit_status == DIGEST_DIFFERS:

@@ -21,7 +21,9 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--temporary", default="", metavar="REASON", help="edit what a configuration management writes, and why"
     )
     parser.add_argument(
-        "--i-will-be-here", action="store_true", help="begin though the login may end before the run: I log in again"
+        "--i-will-be-here",
+        action="store_true",
+        help="begin though the login may end before the run, or each sudo waits for an approval: I am there",
     )
     parser.add_argument("--until", default="", metavar="TIME", help="when that must be over: 2h, 3d or a UTC time")
     parser.add_argument(

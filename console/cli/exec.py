@@ -54,8 +54,9 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
         "host.command",
         "Look with a command",
         {"command": text, "mutates": False, "sudo": arguments.sudo, "timeout": arguments.timeout},
+        together=True,
     )
-    code = one_step.run(arguments, output, runbook, also=heard)
+    code = one_step.run(arguments, output, runbook, also=heard, end_is_data=False)
     if not arguments.json:
         for names, answer in grouped([target.name for target in targets], said, ended):
             output.data("\n".join([f"=== {', '.join(names)}", *answer]))

@@ -38,8 +38,9 @@ class Front:
     terminal does not end a run. `context` is set when the run has started.
     """
 
-    def __init__(self, output: Output, *, json: bool, title: str) -> None:
+    def __init__(self, output: Output, *, json: bool, title: str, end_is_data: bool = True) -> None:
         self.output = output
+        self.end_is_data = end_is_data  # else stdout has an answer of its own, and how it ended is narration
         self.json = json
         self.title = title
         self.context: RunContext | None = None
@@ -102,7 +103,8 @@ class Front:
             self._narrate(said)
         if isinstance(event, RunFinished):
             self.close()
-            self.output.data("\n".join(final_lines(self.narration.state, self.narration.width)))
+            tell = self.output.data if self.end_is_data else self.output.note
+            tell("\n".join(final_lines(self.narration.state, self.narration.width)))
 
     def _narrate(self, said: Sequence[Line]) -> None:
         """Say it on stderr. When that is gone the result on stdout may still have a reader."""

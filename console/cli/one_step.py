@@ -67,12 +67,13 @@ def run(
     runbook: Runbook,
     *,
     also: Callable[[Event], object] = lambda _event: None,
+    end_is_data: bool = True,
 ) -> int:
     """Carry it out on the targets named: log, record and commit as any run. `also` hears its events."""
     hosts = inventory(arguments)
     targets = bind(hosts, arguments.targets, (), arguments.limit)
     arguments.yes, arguments.on_abort = True, "auto"  # nothing is changed, so there is nothing to ask
-    front = Front(output, json=arguments.json, title=runbook.title)
+    front = Front(output, json=arguments.json, title=runbook.title, end_is_data=end_is_data)
 
     def heard(event: Event) -> None:
         front.event(event)

@@ -24,6 +24,7 @@ from console.facts.parse import (
     parse_paths,
     parse_process,
     parse_software,
+    parse_user_units,
 )
 from console.remote.files import parse_files
 from console.remote.scripts import Output
@@ -95,8 +96,10 @@ async def _collect(reader: Reader, engine: Engine, *, patience_s: float, ask_eng
         read_at=stamp(reader.clock.now()),
         host=host,
         unit=unit,
+        user_units=parse_user_units(sections.get("user_units", b"")),
         files=files,
         drop_in_folder=decode(sections.get("drop_in_folder", b"")).strip("\n"),
+        drop_in_sharers=tuple(one_line(name) for name in decode(sections.get("drop_in_sharers", b"")).split()),
         process=process,
         serving=serving,
         serving_reason=reason,

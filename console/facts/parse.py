@@ -23,6 +23,7 @@ from console.schema.facts import (
     Software,
     SudoState,
     UnitFile,
+    UserUnit,
 )
 from console.untrusted import decode, one_line
 
@@ -177,6 +178,16 @@ def parse_paths(section: bytes) -> tuple[PathCheck, ...]:
         exists, kind, path = ([*line.split("\t", 2), "", ""])[:3]
         if exists in ("yes", "no") and kind in ("binary", "model", "folder"):
             found.append(PathCheck.model_validate({"path": one_line(path), "exists": exists == "yes", "kind": kind}))
+    return tuple(found)
+
+
+def parse_user_units(section: bytes) -> tuple[UserUnit, ...]:
+    """Lines of `uid, name, runs, lingers, path`, with tabs between."""
+    found = []
+    for line in decode(section).splitlines():
+        uid, user, running, linger, path = [*map(one_line, line.split("\t", 4)), "", "", "", "", ""][:5]
+        if uid.isdigit() and user and path:
+            found.append(UserUnit(user=user, uid=int(uid), path=path, running=running == "yes", linger=linger == "yes"))
     return tuple(found)
 
 

@@ -141,6 +141,9 @@ RESIZING = {
     "max_running_requests",
 }  # fmt: skip
 SUDO = {
+    "each_call": "asking for an approval at each call",
+    "talks": "writing into the answers",
+    "one_time": "asking for something new at each call",
     "password": "asking for a password",
     "tty": "asking for a terminal",
     "refused": "not allowed",

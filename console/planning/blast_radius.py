@@ -38,6 +38,9 @@ def reached(facts: Facts, edits: Sequence[FileEdit]) -> tuple[Reached, ...]:
         for each in facts.around.shared:
             if each.path in (edit.path, edit.real_path) and each.unit != facts.unit.id:
                 found.setdefault(each.unit, Reached(edit.path, each.unit, _known_by(each.named_in)))
+        if edit.sha256_before == ABSENT:
+            for unit in facts.drop_in_sharers:
+                found.setdefault(unit, Reached(edit.path, unit, "its folder of drop-ins is the same one"))
         place = facts.around.place(edit.real_path)
         if _NETWORK.match(place.fstype):
             who = f"every host that mounts {place.source}"

@@ -90,7 +90,8 @@ def make_plan(
 
     `law`: how decoding slows with context on this target, as last measured. `front`: the groups it is a member of.
     """
-    policy.usable(facts)
+    if not policy.only_commands(runbook):
+        policy.usable(facts)
     values = references.values_of(target, variables, facts)
     unit = resolve.unit_of(facts)
     disk_environment = resolve.environment_on_disk(unit)
@@ -330,7 +331,15 @@ def _file(facts: Facts, path: str) -> UnitFile:
     if found is not None:
         return found
     folder, _, name = path.rpartition("/")
-    return UnitFile(path=path, real_path=f"{facts.drop_in_folder or folder}/{name}", kind="dropin", missing=True)
+    # It repeats a line of theirs, which may hold a key: whoever could not read it there cannot here.
+    parts = [file.mode for file in facts.files if file.kind in ("fragment", "dropin") and not file.missing]
+    return UnitFile(
+        path=path,
+        real_path=f"{facts.drop_in_folder or folder}/{name}",
+        kind="dropin",
+        mode=0o644 if all(mode & 0o004 for mode in parts) else 0o600,
+        missing=True,
+    )
 
 
 def _flag(engine: Engine, setting: str) -> str:

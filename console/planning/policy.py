@@ -55,6 +55,11 @@ def may_change(runbook: Runbook) -> bool:
     )
 
 
+def only_commands(runbook: Runbook) -> bool:
+    """Whether it only looks at hosts with commands: then nobody's lock, guard or broken unit is in its way."""
+    return all(step.uses == "host.command" for step in runbook.step) and not may_change(runbook)
+
+
 def keys(targets: Sequence[Target], environment: Mapping[str, str]) -> None:
     """Refuse when a service's key is not in the operator's environment."""
     for target in targets:
@@ -69,6 +74,8 @@ def keys(targets: Sequence[Target], environment: Mapping[str, str]) -> None:
 def usable(facts: Facts) -> None:
     """Refuse a unit that does not exist, is masked, or an engine that refuses our key."""
     unit = facts.unit
+    if unit.load_state == "not-found" and facts.user_units:
+        raise of_a_user(facts)
     if unit.load_state == "not-found":
         raise RefusedError(
             f"no unit {unit.id} on this host",
@@ -99,6 +106,22 @@ def usable(facts: Facts) -> None:
             where=facts.target,
             hint="api_key_env in hosts.toml names the variable that holds the key",
         )
+
+
+def of_a_user(facts: Facts) -> RefusedError:
+    """Locks, ledger and guard are root's: a unit of a user's own manager is refused, with the way on."""
+    first = facts.user_units[0]
+    others = f", and of {len(facts.user_units) - 1} more" if len(facts.user_units) > 1 else ""
+    runs = "running" if first.running else "not running"
+    ends = "" if first.linger else f"; it ends when {first.user} logs out (loginctl enable-linger {first.user})"
+    by_hand = f"sudo -u {first.user} XDG_RUNTIME_DIR=/run/user/{first.uid} systemctl --user"
+    return RefusedError(
+        f"{facts.unit.id} is a user unit of {first.user}{others} ({first.path}, {runs}): "
+        f"only units of the system's own service manager are changed{ends}",
+        where=facts.target,
+        hint=f"install it in /etc/systemd/system with User={first.user}; "
+        f"or by hand: edit it, {by_hand} daemon-reload, and the same with restart {facts.unit.id}",
+    )
 
 
 def unlocked(facts: Facts, own_runs: Sequence[str] = ()) -> None:
@@ -170,8 +193,18 @@ def judged(settings: Sequence[SettingChange], steps: Sequence[PlannedStep], targ
     )
 
 
-def permitted(plan: Plan, facts: Facts) -> None:
-    """Refuse a plan that changes something when sudo would not let us (7)."""
+SUDO_HINTS = {
+    "password": "--ask-sudo gives the password, asked once for all hosts",
+    "each_call": "a rollback has many: let sudo allow the lines of console doctor {target} --sudoers without it, "
+    "or --i-will-be-here and approve each one until the run has ended",
+    "talks": "an approval at each call, it seems: let sudo allow the lines of console doctor {target} --sudoers "
+    "without it",
+    "one_time": "a rollback has many calls: let sudo allow the lines of console doctor {target} --sudoers without it",
+}
+
+
+def permitted(plan: Plan, facts: Facts, *, be_here: bool = False) -> None:
+    """Refuse a plan that changes something when sudo would not let us (7), now or when it must be put back."""
     missing = facts.host.sudo_missing
     if any(change.kind == "file" and (change.makes or change.removes) for change in plan.changes):
         missing += facts.host.sudo_missing_for_new
@@ -182,9 +215,12 @@ def permitted(plan: Plan, facts: Facts) -> None:
             where=plan.target.name,
             hint=f"console doctor {plan.target.name} --sudoers prints the lines that are needed",
         )
-    if not plan.mutates() or facts.host.sudo in ABLE:
+    if not plan.mutates() or facts.host.sudo in ABLE or (be_here and facts.host.sudo == "each_call"):
         return
     reasons = {
+        "each_call": "sudo waits for an approval at each call",
+        "talks": f"sudo writes into what commands answer ({one_line(facts.host.sudo_said, 80)})",
+        "one_time": "sudo took the answer once and not a second time",
         "password": "sudo wants a password",
         "tty": "sudo wants a terminal and takes none of ours",
         "refused": "sudo is not allowed",
@@ -195,9 +231,9 @@ def permitted(plan: Plan, facts: Facts) -> None:
     raise SudoError(
         f"{why} for {facts.host.login_user}",
         where=plan.target.name,
-        hint="--ask-sudo gives the password, asked once for all hosts"
-        if facts.host.sudo == "password"
-        else "on the host, as that user, 'sudo -n true' must succeed",
+        hint=SUDO_HINTS.get(facts.host.sudo, "on the host, as that user, 'sudo -n true' must succeed").format(
+            target=plan.target.name
+        ),
     )
 
 

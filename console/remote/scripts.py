@@ -92,6 +92,8 @@ def render(
     }
     lines = [
         "# shellcheck shell=sh disable=SC2016,SC2034,SC2317",
+        # There it would ask for its next line in the middle of the last section.
+        *(["PS1='' PS2=''"] if terminal else []),
         *(f"{variable}={quote(value)}" for variable, value in variables.items()),
         "set -- " + " ".join(map(quote, args)),
         load("prelude.sh"),

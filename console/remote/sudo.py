@@ -98,7 +98,8 @@ def _made(path: str, run: str) -> Iterator[tuple[str, ...]]:
     temporary = f"{folder}/.{name}.console-{run}"
     yield ("mkdir", "-m", "0755", "--", str(folder))
     yield ("sync", "--", str(folder.parent))
-    yield ("chmod", "0644", "--", temporary)
+    for mode in ("0644", "0600"):
+        yield ("chmod", mode, "--", temporary)
     yield ("ln", "-T", "--", temporary, path)
     yield ("sync", "--", path, str(folder))
     yield ("rm", "-f", "--", path)

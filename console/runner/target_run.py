@@ -110,7 +110,7 @@ class TargetRun:
         front_door.begin(self)
         try:
             self.stop.check()
-            if self.planned().mutates() or self._runs_commands() or self.context.options.purpose != "run":
+            if self.planned().mutates() or self.context.options.purpose != "run":
                 await shielded(hold.take(self))
         except ConnectionLostError as error:
             lost = UnreachableError(f"{error.message}; the service was not touched", where=error.where)
@@ -127,9 +127,6 @@ class TargetRun:
             await self._steps()
         except Exception as error:  # noqa: BLE001 - as above
             self.phase("run", "failed", f"{type(error).__name__}: {error}", started, InternalError(str(error)))
-
-    def _runs_commands(self) -> bool:
-        return any(step.uses == "host.command" and not step.skipped for step in self.planned().steps)
 
     async def _steps(self) -> None:
         steps = list(self.planned().steps)

@@ -13,7 +13,11 @@ from console.schema.surroundings import Surroundings
 
 FileKind = Literal["fragment", "dropin", "environment", "wrapper", "options", "source"]
 # asked: it takes the password that a person gave. limited: to some commands. tty: it wants a terminal.
-SudoState = Literal["root", "passwordless", "asked", "limited", "password", "tty", "refused", "absent"]
+# each_call: somebody must approve each call. one_time: it took our answer once, and not again. talks: its text for
+# people stands in what commands answer.
+SudoState = Literal[
+    "root", "passwordless", "asked", "limited", "each_call", "one_time", "talks", "password", "tty", "refused", "absent"
+]
 ABLE = frozenset({"root", "passwordless", "asked", "limited"})
 
 
@@ -68,6 +72,16 @@ class UnitState(Read):
     job: str = ""  # a queued job's type and id
     required_by: tuple[str, ...] = ()
     triggers_with: tuple[str, ...] = ()  # Wants/Requires/PartOf counterparts that move with a restart
+
+
+class UserUnit(Read):
+    """A unit of that name in a user's own service manager (`systemctl --user`), where the system's has none."""
+
+    user: str
+    uid: int
+    path: str
+    running: bool = False
+    linger: bool = False  # it runs on, and starts at boot, without anybody logged in
 
 
 class Process(Read):
@@ -223,8 +237,10 @@ class Facts(Read):
     read_at: str
     host: HostState
     unit: UnitState
+    user_units: tuple[UserUnit, ...] = ()
     files: tuple[UnitFile, ...] = ()
     drop_in_folder: str = ""  # of this unit alone, under /etc, where it really lies; empty: it is not there
+    drop_in_sharers: tuple[str, ...] = ()  # units whose own folder leads to the same one
     process: Process = Field(default_factory=Process)
     serving: Serving | None = None
     serving_reason: str = ""  # why the engine did not answer

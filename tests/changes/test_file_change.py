@@ -159,7 +159,7 @@ async def test_a_file_is_made_and_taken_away() -> None:
     back = await kinds.make(file.inverted(making()), remote, RUN)
     assert remote.files == {}
     assert back.after == {"sha256": "absent"}
-    assert [args[-1] for script, args in remote.told if script == "act_replace.sh"] == ["folder", "folder"]
+    assert [args[-2:] for script, args in remote.told if script == "act_replace.sh"] == [("folder", "0644")] * 2
 
 
 async def test_a_file_that_somebody_made_meanwhile_stays() -> None:

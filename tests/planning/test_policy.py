@@ -18,7 +18,7 @@ from console.errors import (
 )
 from console.planning import policy
 from console.schema.change import RestartChange
-from console.schema.facts import LockState
+from console.schema.facts import LockState, UserUnit
 from console.schema.hosts import Service, Target
 from console.schema.plan import Activation, FileEdit, Plan
 from console.schema.runbook import Runbook
@@ -112,6 +112,25 @@ def test_a_unit_that_cannot_be_used(state: str, said: str) -> None:
     assert caught.value.hint
 
 
+def test_a_unit_of_a_users_own_manager_is_named_with_the_way_on() -> None:
+    theirs = UserUnit(user="kim", uid=1003, path="/home/kim/.config/systemd/user/chat.service", running=True)
+    missing = facts(unit={"load_state": "not-found"})
+
+    with pytest.raises(RefusedError) as caught:
+        policy.usable(missing.model_copy(update={"user_units": (theirs,)}))
+
+    said = str(caught.value)
+    assert "is a user unit of kim (/home/kim/.config/systemd/user/chat.service, running)" in said
+    assert "loginctl enable-linger kim" in said
+    assert "User=kim" in caught.value.hint
+    assert "sudo -u kim XDG_RUNTIME_DIR=/run/user/1003 systemctl --user daemon-reload" in caught.value.hint
+    stays = theirs.model_copy(update={"linger": True})
+    with pytest.raises(RefusedError) as caught:
+        policy.usable(missing.model_copy(update={"user_units": (stays, theirs)}))
+    assert "and of 1 more" in str(caught.value)
+    assert "logs out" not in str(caught.value)
+
+
 @pytest.mark.parametrize("active", ["active", "inactive", "failed", "activating"])
 def test_a_unit_that_does_not_run_can_still_be_used(active: str) -> None:
     policy.usable(facts(unit={"active_state": active}))
@@ -178,6 +197,18 @@ def test_a_change_needs_sudo(sudo: str, said: str) -> None:
         policy.permitted(plan(changes=(RESTART,)), seen)
     assert caught.value.exit_code == 7
     policy.permitted(plan(), seen)
+
+
+def test_a_sudo_that_asks_at_each_call_needs_somebody_who_stays() -> None:
+    waits, spent = (facts(host=host(sudo=sudo)) for sudo in ("each_call", "one_time"))
+    changing = plan(changes=(RESTART,))
+    for seen, said in ((waits, "waits for an approval at each call"), (spent, "not a second time")):
+        with pytest.raises(SudoError, match=said) as caught:
+            policy.permitted(changing, seen)
+        assert "console doctor node7/chat --sudoers" in caught.value.hint
+    policy.permitted(changing, waits, be_here=True)
+    with pytest.raises(SudoError, match="not a second time"):
+        policy.permitted(changing, spent, be_here=True)
 
 
 @pytest.mark.parametrize("sudo", ["root", "passwordless"])

@@ -107,6 +107,30 @@ def test_an_instance_alone_and_back_by_hand(host: Host, make_desk: MakeDesk) -> 
 
 
 @pytest.mark.by_hand
+def test_of_a_unit_that_not_everybody_may_read_and_of_a_folder_that_two_units_share(host: Host, desk: Desk) -> None:
+    package(host)
+    host.run("chmod", "0640", VENDOR_FILE)
+    host.run("mkdir", FOLDER)
+    host.run("ln", "-s", FOLDER, "/etc/systemd/system/beside.service.d")
+    before = tree(host, "/etc/systemd/system")
+
+    refused = desk.extend()
+
+    assert refused.code == 1, refused.err
+    assert "beside.service reads" in refused.said
+    assert "--also-affects 1" in refused.said
+    assert tree(host, "/etc/systemd/system") == before
+
+    done = desk.extend("--also-affects", "1")
+
+    assert done.code == 0, done.err
+    assert host.out("stat", "-c", "%a %U", DROP_IN) == "600 root"
+    assert desk.console("rollback", done.run_id, "--yes").code == 0
+    assert not host.exists(DROP_IN)
+    assert host.exists(FOLDER)  # it was there before
+
+
+@pytest.mark.by_hand
 def test_the_guard_takes_it_away(host: Host, desk: Desk) -> None:
     package(host)
     set_fault(host, "crash-loop", above_context=32768)

@@ -17,6 +17,7 @@ from tests.real.state_of import UNIT_FILE, everywhere, snapshot
 pytestmark = pytest.mark.real_host
 
 PASSWORD = "only for; this $test"
+ANYBODY = "account required pam_permit.so\nsession required pam_permit.so\n"
 
 
 def with_password(desk: Desk, *words: str, said: str = PASSWORD) -> subprocess.CompletedProcess[bytes]:
@@ -89,6 +90,82 @@ def test_a_sudo_that_wants_a_terminal_gets_one(host: Host, make_desk: MakeDesk) 
     assert done.code == 0, done.err
     assert done.outcome == "verified"
     assert everywhere(host) == ("200000",) * 4
+
+
+@pytest.mark.by_hand
+def test_a_code_that_is_good_for_one_call_only(host: Host, make_desk: MakeDesk) -> None:
+    """The first call is let through, and the next one is not: known before anything is changed."""
+    host.add_user("coded", sudo=True, password=PASSWORD)
+    check = '#!/bin/sh\nread -r code; [ "$code" = 271828 ] && [ ! -e /run/spent ] && touch /run/spent\n'
+    host.write("/usr/local/sbin/check-code", check, mode=0o755)
+    host.write(
+        "/etc/pam.d/sudo",
+        f"auth required pam_exec.so quiet seteuid expose_authtok /usr/local/sbin/check-code\n{ANYBODY}",
+    )
+    desk = make_desk([host], user="coded")
+    before = snapshot(host)
+
+    refused = with_password(desk, "run", EXTEND_CONTEXT, said="271828")
+
+    said = plain(refused.stderr.decode())
+    assert refused.returncode == 7, said
+    assert "sudo took the answer once and not a second time" in said
+    assert f"console doctor {host.name}/k26 --sudoers" in said
+    assert host.exists("/run/spent")
+    assert snapshot(host) == before
+    assert with_password(desk, "run", EXTEND_CONTEXT, "--i-will-be-here", said="271828").returncode == 7
+    assert snapshot(host) == before
+
+
+@pytest.mark.by_hand
+def test_an_approval_at_each_call(host: Host, make_desk: MakeDesk) -> None:
+    """Somebody's telephone is asked each time: refused, unless they say that they will be there."""
+    host.add_user("pushed", sudo=True, password=PASSWORD)
+    host.write("/etc/push", "Pushed a login request to your device.\n")
+    host.write(
+        "/etc/sudoers.d/zz", "Defaults lecture=always, lecture_file=/etc/push, timestamp_timeout=0\n", mode=0o440
+    )
+    desk = make_desk([host], user="pushed")
+    before = snapshot(host)
+
+    refused = with_password(desk, "run", EXTEND_CONTEXT)
+
+    said = plain(refused.stderr.decode())
+    assert refused.returncode == 7, said
+    assert "sudo waits for an approval at each call" in said
+    assert "--i-will-be-here" in said
+    assert snapshot(host) == before
+
+    done = with_password(desk, "run", EXTEND_CONTEXT, "--i-will-be-here")
+
+    assert done.returncode == 0, done.stderr.decode()
+    assert everywhere(host) == ("200000",) * 4
+    back = with_password(desk, "rollback", f"{host.name}/k26", "--yes")
+    assert back.returncode == 0, back.stderr.decode()
+
+    # Text that stands in the answers makes them worthless, whoever is there.
+    host.write("/usr/local/sbin/push", "#!/bin/sh\ncat /etc/push\n", mode=0o755)
+    host.write(
+        "/etc/pam.d/sudo",
+        f"auth optional pam_exec.so stdout /usr/local/sbin/push\nauth required pam_permit.so\n{ANYBODY}",
+    )
+    mixed = with_password(desk, "run", EXTEND_CONTEXT, "--i-will-be-here")
+    assert mixed.returncode == 7, mixed.stderr.decode()
+    assert "sudo writes into what commands answer" in plain(mixed.stderr.decode())
+
+
+@pytest.mark.by_hand
+def test_a_ticket_that_somebody_left_is_no_right(host: Host, make_desk: MakeDesk) -> None:
+    """It may end before the rollback."""
+    host.add_user("ticketed", sudo=True, password=PASSWORD)
+    host.write("/etc/sudoers.d/zz", "Defaults timestamp_type=global\n", mode=0o440)
+    host.ssh("sh", "-c", f"printf '%s\\n' '{PASSWORD}' | sudo -S -p '' true", user="ticketed")
+    assert host.ssh("sudo", "-n", "true", user="ticketed").returncode == 0
+    before = snapshot(host)
+    refused = make_desk([host], user="ticketed").extend()
+    assert refused.code == 7, refused.err
+    assert "--ask-sudo" in refused.said
+    assert snapshot(host) == before
 
 
 @pytest.mark.by_hand

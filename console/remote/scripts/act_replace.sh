@@ -1,9 +1,9 @@
 # shellcheck shell=sh disable=SC2034,SC2154
-# act_replace.sh PATH SHA_BEFORE SHA_AFTER CONTENT_BASE64 RUN [FOLDER]
+# act_replace.sh PATH SHA_BEFORE SHA_AFTER CONTENT_BASE64 RUN [FOLDER [MODE]]
 # Replaces a file's bytes in one step; owner, mode, times of others, ACL, attributes and label stay.
-# `absent` in the place of a digest: makes the file, root's and 0644, or takes it away; FOLDER: its folder with it.
+# `absent` in the place of a digest: makes the file, root's and MODE (0644), or takes it away; FOLDER: its folder with it.
 # 77: the file is not as it was. 78: no room, or the file system cannot be written.
-path=$1 before=$2 after=$3 content=$4 run=$5 with_folder=${6:-}
+path=$1 before=$2 after=$3 content=$4 run=$5 with_folder=${6:-} mode=${7:-0644}
 folder=${path%/*} name=${path##*/}
 folder=${folder:-/}
 temporary=$folder/.$name.console-$run
@@ -47,7 +47,7 @@ if [ "$before" = absent ]; then
     root sync -- "${folder%/*}"
   fi
   write
-  said=$(root chmod 0644 -- "$temporary" 2>&1) || discard 1 "$said"
+  said=$(root chmod "$mode" -- "$temporary" 2>&1) || discard 1 "$said"
   # A link never takes the place of a file that came meanwhile.
   if ! said=$(root ln -T -- "$temporary" "$path" 2>&1); then
     if [ -e "$path" ] || [ -L "$path" ]; then

@@ -2,7 +2,10 @@
 # look_engines.sh
 # What looks like an inference engine: units whose command names one, running or not, and the ports their processes own.
 section units
-systemctl show --no-pager --property=Id,ActiveState,FragmentPath,ExecStart,MainPID,ControlGroup -- '*.service' 2>/dev/null |
+# A pattern names what systemd has loaded; what it has not is told by its file.
+engine_files=$(grep -lsE 'sglang|vllm|llama|ollama|text-generation|trtllm|docker|podman|compose' /etc/systemd/system/*.service /usr/local/lib/systemd/system/*.service /usr/lib/systemd/system/*.service /lib/systemd/system/*.service 2>/dev/null | sed 's!.*/!!' | grep -v '@\.service$' | sort -u)
+# shellcheck disable=SC2086 # names of units
+systemctl show --no-pager --property=Id,ActiveState,FragmentPath,ExecStart,MainPID,ControlGroup -- '*.service' $engine_files 2>/dev/null |
   awk 'BEGIN { RS = ""; ORS = "\n\n" } /sglang|vllm|llama-server|llama_cpp|llama\.cpp|ollama|text-generation-launcher|trtllm-serve|docker run|podman run|compose/ { print }'
 section listening
 set +f

@@ -9,6 +9,11 @@ shift 5
 path_flags=" $* "
 set -f
 
+# What sudo said where it let us: whether somebody is asked for more than a password at each call.
+asks_for_more() {
+  printf %s "$1" | grep -qiE 'code|token|push|factor|duo|otp|yubi|tou[c]h|approv'
+}
+
 section host
 first_line boot_id /proc/sys/kernel/random/boot_id
 if [ "$what" != again ]; then
@@ -34,11 +39,27 @@ elif [ "$console_sudo" = never ]; then
   echo 'sudo=refused'
 elif ! command -v sudo >/dev/null 2>&1; then
   echo 'sudo=absent'
-elif sudo_said=$(sudo -n -- true 2>&1); then
+elif sudo_said=$(sudo -n -k -- true 2>&1); then # -k: a ticket that somebody left may end before a rollback
   # Who may run a shell may run all that is needed; else each command is asked for.
-  if sudo -n -l -- sh >/dev/null 2>&1; then echo 'sudo=passwordless'; else echo 'sudo=limited'; fi
+  if asks_for_more "$sudo_said"; then
+    echo 'sudo=each_call'
+    printf 'sudo_said=%s\n' "$(printf %s "$sudo_said" | tr '\n' ' ')"
+  elif sudo -n -l -- sh >/dev/null 2>&1; then
+    echo 'sudo=passwordless'
+  else
+    echo 'sudo=limited'
+  fi
 elif [ -n "$console_password" ] && sudo_said=$(root true 2>&1); then
-  echo 'sudo=asked'
+  if [ -n "$(root true 2>/dev/null)" ]; then
+    echo 'sudo=talks'
+  elif asks_for_more "$sudo_said"; then
+    echo 'sudo=each_call'
+  elif sudo_said=$(root true 2>&1); then
+    echo 'sudo=asked'
+  else
+    echo 'sudo=one_time'
+  fi
+  printf 'sudo_said=%s\n' "$(printf %s "$sudo_said" | tr '\n' ' ')"
 else
   case $sudo_said in
     *'must have a tty'*) echo 'sudo=tty' ;;
@@ -89,7 +110,21 @@ for folder in /etc/systemd/system /run/systemd/system /usr/local/lib/systemd/sys
 done
 section drop_in_folder
 if [ -d "/etc/systemd/system/$unit.d" ]; then
-  readlink -e -- "/etc/systemd/system/$unit.d"
+  drop_in_folder=$(readlink -e -- "/etc/systemd/system/$unit.d")
+  printf '%s\n' "$drop_in_folder"
+  # Folders of other units that are links to this one, or the one that this is a link to: what is made there is theirs, too.
+  section drop_in_sharers
+  set +f
+  for path in /etc/systemd/system/*.d /run/systemd/system/*.d /usr/local/lib/systemd/system/*.d /usr/lib/systemd/system/*.d; do
+    case ${path##*/} in
+      "$unit.d" | '*.d') continue ;;
+    esac
+    if [ "$path" = "$drop_in_folder" ] || { [ -L "$path" ] && [ "$(readlink -e -- "$path")" = "$drop_in_folder" ]; }; then
+      path=${path##*/}
+      printf '%s\n' "${path%.d}"
+    fi
+  done
+  set -f
 fi
 # "PATH (ignore_errors=yes)", one a line; PATH may hold wildcards
 unit_property EnvironmentFiles
@@ -271,6 +306,36 @@ if [ "$what" = glance ]; then
     timeout 5 nvidia-smi --query-gpu=utilization.gpu --format=csv,noheader,nounits 2>/dev/null
   fi
   exit 0
+fi
+
+unit_property LoadState
+if [ "$property" = not-found ]; then
+  # The service manager of whoever logs in here, or of anybody whose manager runs, may have it.
+  section user_units
+  user_seen=' '
+  for user_id in "$console_uid" $(ls /run/user 2>/dev/null); do
+    case $user_seen in
+      *" $user_id "*) continue ;;
+    esac
+    user_seen="$user_seen$user_id "
+    user_home=$(getent passwd "$user_id")
+    user_name=${user_home%%:*}
+    user_home=${user_home%:*}
+    user_home=${user_home##*:}
+    for folder in "$user_home/.config/systemd/user" "$user_home/.local/share/systemd/user" "/run/user/$user_id/systemd/user" "/run/user/$user_id/systemd/generator" "/run/user/$user_id/systemd/transient" /etc/systemd/user /usr/local/lib/systemd/user /usr/lib/systemd/user; do
+      if [ -e "$folder/$unit" ] || root test -e "$folder/$unit" 2>/dev/null; then
+        user_runs=no user_lingers=no
+        for user_slice in /sys/fs/cgroup /sys/fs/cgroup/systemd /sys/fs/cgroup/unified; do
+          if [ -n "$(find "$user_slice/user.slice/user-$user_id.slice" -type d -name "$unit" 2>/dev/null)" ]; then
+            user_runs=yes
+          fi
+        done
+        [ ! -e "/var/lib/systemd/linger/$user_name" ] || user_lingers=yes
+        printf '%s\t%s\t%s\t%s\t%s\n' "$user_id" "$user_name" "$user_runs" "$user_lingers" "$folder/$unit"
+        break
+      fi
+    done
+  done
 fi
 
 # What the engine is made of: whether "nothing changed" can be told of it later.
