@@ -21,6 +21,8 @@ SHELL = "/bin/sh -s"
 # `# embeds: NAME` in a script: the text of that file is its $console_embedded.
 _EMBEDS = re.compile(r"^# embeds: (\S+)$", re.MULTILINE)
 
+_NOTED = """trap 'ended=$?; [ "$ended" != 0 ] || logger -t console -- "$console_note"; exit "$ended"' EXIT"""
+
 
 @dataclass(frozen=True)
 class Output:
@@ -70,10 +72,12 @@ def render(
     lock_run: str = "",
     keep_stdin: bool = False,
     uid: str = "",
+    note: str = "",
 ) -> bytes:
     """The bytes to send to `SHELL`. `lock_run` makes the script refuse (75) unless that run holds `lock_file`.
 
-    `uid`: the login's, where an earlier script has told it; else this one asks.
+    `uid`: the login's, where an earlier script has told it; else this one asks. `note`: a line that the host's own log
+    gets when the script has succeeded.
 
     Over a `terminal` the shell hears no end of its input, so the script says it. A `password` for sudo goes the same
     way, on stdin, and into no process's arguments or environment.
@@ -88,6 +92,7 @@ def render(
         "console_terminal": "yes" if terminal else "",
         "console_lock_file": lock_file,
         "console_lock_run": lock_run,
+        "console_note": note,
         "console_embedded": load(embedded[1]) if embedded else "",
     }
     lines = [
@@ -97,6 +102,7 @@ def render(
         *(f"{variable}={quote(value)}" for variable, value in variables.items()),
         "set -- " + " ".join(map(quote, args)),
         load("prelude.sh"),
+        *((_NOTED,) if note else ()),
         "script() {",
         body,
         "}",

@@ -10,6 +10,7 @@ import os
 import re
 import secrets
 from collections.abc import Mapping, Sequence
+from copy import copy
 from types import MappingProxyType
 
 import asyncssh
@@ -256,7 +257,7 @@ class Reader:
         return f"{self.target.host.runtime_folder}/host.lock"
 
     def _render(
-        self, script: str, args: tuple[str, ...], mark: str, *, lock: str = "", keep_stdin: bool = False
+        self, script: str, args: tuple[str, ...], mark: str, *, lock: str = "", keep_stdin: bool = False, note: str = ""
     ) -> bytes:
         host, defaults = self.target.host, self.target.defaults
         return render(
@@ -270,6 +271,7 @@ class Reader:
             lock_run=lock,
             keep_stdin=keep_stdin,
             uid=self._link.uid,
+            note=note,
         )
 
     def _output(self, got: Exchange, mark: str) -> Output:
@@ -285,6 +287,9 @@ class Reader:
 class Remote(Reader):
     """May also change the host. Nothing here is ever sent twice."""
 
+    note: str = ""
+    _left: bool = False
+
     @property
     def nodes(self) -> Sequence[Remote]:
         return tuple(node for node in super().nodes if isinstance(node, Remote))
@@ -299,6 +304,18 @@ class Remote(Reader):
         assert isinstance(found, Remote)
         return found
 
+    def noting(self, text: str) -> Remote:
+        """The same host; an act under the lock that succeeds leaves `text` in the log of the host that it acts on."""
+        other = copy(self)
+        other.note = text
+        other.adopt([node.noting(text) for node in self.nodes])
+        return other
+
+    @property
+    def noted(self) -> bool:
+        """Whether an act has left the note."""
+        return any(remote._left for remote in self.everywhere)
+
     async def act(
         self, script: str, *args: str, lock: str = "", timeout_s: float = 60.0, name: str = "", scope: str = ""
     ) -> Output:
@@ -311,7 +328,9 @@ class Remote(Reader):
         if not script.startswith("act_"):
             raise InternalError(f"{script} is not an act")
         mark, name = new_mark(), name or new_name(lock)
-        got = await self._link.run(self._render(script, args, mark, lock=lock), timeout_s=timeout_s, name=name)
+        rendered = self._render(script, args, mark, lock=lock, note=self.note if lock else "")
+        got = await self._link.run(rendered, timeout_s=timeout_s, name=name)
+        self._left = self._left or (bool(lock and self.note) and got.exit_status == 0)
         if not got.started:
             raise UnreachableError(f"nothing was sent: {got.trouble}", where=self.target.name)
         if got.exit_status is None:

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
 from typing import Any
 
+from console.changes import kinds
 from console.changes.base import Made
 from console.engines.base import Engine
 from console.errors import (
@@ -239,8 +240,11 @@ class TargetRun:
         self.sent.append(change)
         if isinstance(change, BalancerChange) and change.way == "out":
             self.moved.append(change)  # also where it fails: it may be half out
+        noting = remote.noting(
+            one_line(f"run {self.context.run} {self.context.options.operator}: {change.summary}", 400)
+        )
         try:
-            made = await carry(self, change)
+            made = await carry(self, change, lambda change, _remote, run: kinds.make(change, noting, run))
         except ConsoleError as error:
             # Nothing that was intended stays open when it is known what became of it.
             seen = await fate(self, change, error)
@@ -259,8 +263,8 @@ class TargetRun:
             await self.context.doors.back(change)
         self.made.append(change)
         self.context.emit(ChangeMade(change=change, before=made.before, after=made.after, **say))
-        text = f"run {self.context.run} {self.context.options.operator}: {change.summary}"
-        self.logging.append(asyncio.ensure_future(remote.act("act_log.sh", one_line(text, 400))))
+        if not noting.noted and not made.already:  # it was not made by a script on the host
+            self.logging.append(asyncio.ensure_future(noting.act("act_log.sh", noting.note)))
         return made
 
     async def _look(self, step: PlannedStep) -> tuple[StepOutcome, str]:

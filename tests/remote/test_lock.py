@@ -213,3 +213,17 @@ async def test_a_guard_and_a_reboot_are_nobody_else(remote: Remote, lock_file: P
     await (await remote.hold_lock("01RUN", DOCUMENT)).release()
     lock_file.write_text(left)
     await (await remote.hold_lock("01RUN", DOCUMENT, again=True)).release()
+
+
+@pytest.mark.parametrize("status", [0, 3])
+async def test_an_act_that_succeeds_leaves_its_note_in_the_hosts_log(remote: Remote, sshd: Sshd, status: int) -> None:
+    sshd.stand_in("logger", 'printf "%s\\n" "$*" >>"$LAB/host.log"')
+    hold = await remote.hold_lock("01RUN", DOCUMENT)
+    noting = remote.noting('run 01RUN kim: it\'s "so" $HOME')
+    command = base64.b64encode(f"exit {status}".encode()).decode()
+    assert (await noting.act("act_command.sh", command, "", lock="01RUN")).exit_status == status
+    await remote.act("act_command.sh", command, "", lock="01RUN")  # says nothing of it
+    await hold.release()
+    log = sshd.folder / "host.log"
+    assert noting.noted == log.exists() == (status == 0)
+    assert status or log.read_text() == '-t console -- run 01RUN kim: it\'s "so" $HOME\n'
