@@ -132,6 +132,7 @@ def guard_rows() -> tuple[Row, ...]:
             real_only="the lab has no scopes: what runs in one is stopped as a process",
         ),
         Row("stop it again", ("systemctl", "stop", "--", "{timer}"), real_only=NO_GUARD),
+        Row("stop it without waiting", ("systemctl", "stop", "--no-block", "--", "{timer}"), real_only=NO_GUARD),
     )
 
 
