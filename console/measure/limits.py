@@ -29,10 +29,12 @@ class Limits:
 
     @classmethod
     def of(cls, engine: Engine, serving: Serving, *, old: int | None, live: bool, on_live: bool) -> Limits:
+        # A cache made as large as the window holds at least the share of the slot that answers.
+        pool = serving.context_length if serving.pool_follows_window else None
         return cls(
             engine,
             serving.context_length,
-            serving.pool_tokens,
+            serving.pool_tokens if serving.pool_tokens is not None else pool,
             serving.reserved_tokens,
             old,
             live,

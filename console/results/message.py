@@ -14,7 +14,7 @@ from console.results.figures import figure, main_figures, span
 from console.results.stack import trailers as stack_trailers
 from console.results.told import ChangeTold, finding_told, observed_told, read_change
 from console.results.words import quoted, word
-from console.schema.events import ConclusionMade
+from console.schema.events import ConclusionMade, LevelsRead
 from console.schema.outcome import Outcome
 from console.schema.record import Record, RecordSetting
 from console.untrusted import one_line
@@ -203,11 +203,19 @@ def _believed(record: Record) -> Iterator[str]:
                 yield f"What ended the run: {_sentence(record.message)}"
 
 
+def _agreed(level: LevelsRead) -> str:
+    """What is served; of a window that slots share also what one request gets of it."""
+    given, served = level.running or level.disk or "", level.serving or ""
+    if level.setting == "context_length" and given.isdigit() and served.isdigit() and int(served) < int(given):
+        return f"{given}, shared by its slots: a request gets {served}"
+    return _short(level.serving or given)
+
+
 def _proof(record: Record) -> Iterator[str]:
     findings = {finding.name: finding for finding in record.findings}
     agreeing = [level for level in record.levels if level.agree]
     if agreeing and len(agreeing) == len(record.levels):
-        said = _and([f"{level.setting} {_short(level.serving or level.running or level.disk)}" for level in agreeing])
+        said = _and([f"{level.setting} {_agreed(level)}" for level in agreeing])
         yield f"It is believed to serve because what is on disk, loaded, running and serving agrees ({said})."
     if prompt := findings.get("prompt_tokens"):
         took = findings.get("probe_time")

@@ -85,6 +85,13 @@ def test_subjects(record: Record, change: dict[str, Any], line: str) -> None:
     assert subject(record.model_copy(update=change)) == line
 
 
+def test_a_window_that_slots_share_is_told_with_what_a_request_gets(record: Record) -> None:
+    (level,) = record.levels
+    shared = level.model_copy(update={"disk": "8192", "loaded": "8192", "running": "8192", "serving": "2048"})
+    said = " ".join(compose(record.model_copy(update={"levels": (shared,)})).split())
+    assert "agrees (context_length 8192, shared by its slots: a request gets 2048)." in said
+
+
 def test_a_whole_message(record: Record) -> None:
     full = record.model_copy(
         update={"reason": "longer documents", "ticket": "OPS-7", "operator_auth": "publickey SHA256:abc, ops"}
