@@ -41,8 +41,8 @@ LONG = {"concurrency": "1,16", "context": "16000", "output-tokens": "64", "reque
 SCENARIOS = {
     "decode": Scenario(
         "decode bandwidth",
-        {"concurrency": "1,8", "context": "1024", "output-tokens": "768", "requests": "8"},
-        {"prefill_tok_s": 4000.0, "step_ms_per_token": 0.001},
+        {"concurrency": "1,8", "context": "1024", "output-tokens": "384", "requests": "8"},
+        {"prefill_tok_s": 4000.0, "step_ms": 60.0, "step_ms_per_token": 0.001},
         2.0,
     ),
     "cache": Scenario("KV capacity", LONG, {"prefill_tok_s": 100_000.0, "step_ms_per_token": 0.005}),

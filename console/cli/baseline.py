@@ -6,8 +6,14 @@ import argparse
 from pathlib import Path
 
 from console.cli import one_step
+from console.cli.inventory import inventory
 from console.cli.output import Output
+from console.cli.results import known
+from console.errors import UsageError
+from console.planning.bind import bind
+from console.results.queries.loads import NAMED, baseline_named, known_loads
 from console.schema.events import Event, FindingMade
+from console.schema.names import NAME
 from console.views.baseline import baseline_text
 
 
@@ -25,7 +31,10 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
         ("measure.replay", replay),
         ("diagnose.bottleneck", {"id": "limit", "since": arguments.since}),
     ]
-    runbook = one_step.runbook_of_steps("measure-baseline", "Measure a baseline", steps, "console measure baseline")
+    if arguments.name:
+        refuse_known(arguments)
+    title = "Measure a baseline" + (f": {arguments.name}" if arguments.name else "")
+    runbook = one_step.runbook_of_steps(baseline_named(arguments.name), title, steps, "console measure baseline")
     findings: list[FindingMade] = []
     seen: set[str] = set()
 
@@ -41,3 +50,15 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     if not arguments.json and findings:
         output.data(baseline_text(findings))
     return code
+
+
+def refuse_known(arguments: argparse.Namespace) -> None:
+    """A name that no baseline may have, or that one has. Raises UsageError."""
+    if not NAME.fullmatch(arguments.name):
+        raise UsageError(f"{arguments.name!r} is no name: letters, digits, '.', '_', '-'")
+    for target in bind(inventory(arguments), arguments.targets, (), arguments.limit):
+        if known_loads(known(arguments).results, target.name, NAMED + arguments.name):
+            raise UsageError(
+                f"{target.name} has a baseline {arguments.name} already",
+                hint="a baseline is never changed: say another --name",
+            )

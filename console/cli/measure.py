@@ -52,6 +52,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     replay.add_argument("--gap-ms", type=float, metavar="MS", help="a good request's time between two tokens")
     one_step.add(replay)
     baseline = verbs.add_parser("baseline", help="sweep, load and replay beside what its log shows of production")
+    baseline.add_argument(
+        "--name", default="", metavar="NAME", help="keep it as what gates compare with; never changed"
+    )
     baseline.add_argument("--trace", required=True, metavar="TRACE", help="a frozen trace")
     baseline.add_argument("--since", default="1h", metavar="TIME", help="of the production sample (default 1h)")
     baseline.add_argument("--minutes", type=float, metavar="N", help="of the replay (default the whole trace)")

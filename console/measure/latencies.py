@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from console.analysis.statistics.quantiles import least_for, quantile
+from console.analysis.workload.bands import Served
 from console.schema.loads import Sent
 
 SHARES = (0.5, 0.95)
@@ -21,6 +22,22 @@ def between_tokens_s(one: Sent) -> float | None:
         return None
     tokens = one.completion_tokens - one.first_tokens
     return (one.ended_s - one.first_s) / tokens if tokens > 0 and one.ended_s > one.first_s else None
+
+
+def served(one: Sent, known: int | None = None) -> Served | None:
+    """A request as the bands take it; None where it was not answered whole. `known`: tokens an ideal cache has."""
+    if one.refused or one.first_s is None or one.ended_s is None:
+        return None
+    return Served(
+        began_s=one.scheduled_s,
+        ended_s=one.ended_s,
+        ttft_s=one.first_s - one.scheduled_s,
+        gap_s=between_tokens_s(one),
+        input=one.prompt_tokens or 0,
+        output=one.completion_tokens or 0,
+        known=(one.cached_tokens or 0) if known is None else known,
+        cached=one.cached_tokens,
+    )
 
 
 def figures_of(sent: Sequence[Sent]) -> tuple[dict[str, float], tuple[str, ...]]:

@@ -98,6 +98,7 @@ class TargetRun:
         self.step_aborted = False
         self.cells: list[Cell] = []
         self.loads: list[Level] = []
+        self.loads_before: list[Level] = []
         self.kept: dict[str, str] = {}
         self.logging: list[asyncio.Task[Any]] = []
         self.stop = context.abort.of_target()
@@ -314,6 +315,7 @@ class TargetRun:
             together=self.context.together,
             cells=self.cells,
             loads=self.loads,
+            loads_before=self.loads_before,
             kept=self.kept,
         )
 
@@ -327,6 +329,8 @@ class TargetRun:
             self.cells.append(event.cell)
         elif isinstance(event, LevelMeasured):
             self.loads.append(event.level)
+            if not self.restarted:
+                self.loads_before.append(event.level)
         return self.context.emit(event)
 
     def later(self, work: Coroutine[Any, Any, Any]) -> None:

@@ -91,6 +91,7 @@ class StepIO:
     later: Callable[[Coroutine[Any, Any, Any]], None] = lambda work: work.close()  # still to be done after a stop
     cells: list[Cell] = field(default_factory=list)  # measured so far in this run
     loads: list[Level] = field(default_factory=list)  # the same of loads and replays
+    loads_before: list[Level] = field(default_factory=list)  # those of them that came before this run's restart
     kept: dict[str, str] = field(default_factory=dict)  # what a step keeps for a later one: answers from before
     results_path: Path | None = None  # the results repository, where there is one
     together: Together | None = None  # with the other targets of this run

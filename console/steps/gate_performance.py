@@ -6,10 +6,11 @@ import asyncio
 from collections.abc import Sequence
 from typing import ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from console.analysis.statistics.gate import Better, judge
-from console.measure.latencies import between_tokens_s
+from console.analysis.workload.bands import in_band, place_of
+from console.measure.latencies import served
 from console.results.queries.loads import known_loads
 from console.schema.events import FindingMade
 from console.schema.hosts import Target
@@ -24,9 +25,11 @@ LOWER: Better = "lower"
 class GatePerformance(Step):
     """Compares the load or replay that this run measured before this step with earlier ones of the same kind.
 
-    `against`: a run's id, or `newest`: the newest record of this target that has such a measurement. A better median
-    with a worse p95 is no pass. `tolerance` is the share that may be lost. `inconclusive`: what becomes of an answer so
-    wide that it would hide a loss of a tenth, and of nothing to compare with.
+    `against`: `newest` (the newest record of this target that has such a measurement), a run's id, `baseline NAME` (of
+    `console measure baseline --name NAME`), or `before`: the same measurement in this run, before its restart. `band`:
+    only the requests of one band of a replay, such as `input:4096-16384`. A better median with a worse p95 is no pass.
+    `tolerance` is the share that may be lost. `inconclusive`: what becomes of an answer so wide that it would hide a
+    loss of a tenth, and of nothing to compare with.
     """
 
     uses: ClassVar[str] = "gate.performance"
@@ -36,27 +39,40 @@ class GatePerformance(Step):
 
     metric: Metric = "e2e"
     against: str = "newest"
+    band: str = "all"
     tolerance: float = Field(default=0.03, ge=0, le=1)
     inconclusive: Literal["fail", "pass"] = "pass"
 
+    @field_validator("band")
+    @classmethod
+    def _is_band(cls, value: str) -> str:
+        place_of(value)
+        return value
+
     def title(self, target: Target) -> str:
-        return f"is {self.metric} no worse than before, median and p95?"
+        of = "" if self.band == "all" else f" of {self.band}"
+        than = "before" if self.against in ("newest", "before") else self.against
+        return f"is {self.metric}{of} no worse than {than}, median and p95?"
 
     async def run(self, io: StepIO) -> StepResult:
-        now = [level for level in io.loads if level.state == "measured"]
+        own = self.against == "before"
+        loads = io.loads[len(io.loads_before) :] if own else io.loads
+        now = [level for level in loads if level.state == "measured"]
         if not now:
             return self._unsure("nothing was measured in this run that could be compared")
         kind = kind_of(now[-1])
         earlier: Sequence[Level] = ()
-        if io.results_path is not None:
+        if own:
+            earlier = [level for level in io.loads_before if level.state == "measured"]
+        elif io.results_path is not None:
             earlier = await asyncio.to_thread(known_loads, io.results_path, io.plan.target.name, self.against)
         before = [level for level in earlier if kind_of(level) == kind]
         if not before:
             return self._unsure(f"no earlier measurement of {kind} ({self.against}) to compare with")
         try:
             found = judge(
-                [times(level, self.metric) for level in before],
-                [times(level, self.metric) for level in now if kind_of(level) == kind],
+                [times(level, self.metric, self.band) for level in before],
+                [times(level, self.metric, self.band) for level in now if kind_of(level) == kind],
                 better=LOWER,
                 tolerance=self.tolerance,
             )
@@ -69,6 +85,7 @@ class GatePerformance(Step):
                 value=found.verdict,
                 method="median_and_p95",
                 n=found.median.worse.n,
+                source="" if self.band == "all" else self.band,
                 figures={
                     "median_worse_percent": round(100 * found.median.worse.value, 3),
                     "p95_worse_percent": round(100 * found.tail.worse.value, 3),
@@ -91,9 +108,8 @@ def kind_of(level: Level) -> str:
     return f"{level.per_s:.4g} a second" if level.per_s else f"{level.streams} streams"
 
 
-def times(level: Level, metric: Metric) -> list[float]:
-    good = [one for one in level.requests if not one.refused and one.first_s is not None and one.ended_s is not None]
+def times(level: Level, metric: Metric, band: str = "all") -> list[float]:
+    good = in_band([found for one in level.requests if (found := served(one)) is not None], band)
     if metric == "itl":
-        return [gap for one in good if (gap := between_tokens_s(one)) is not None]
-    ends = [(one.first_s if metric == "ttft" else one.ended_s, one.scheduled_s) for one in good]
-    return [max(1e-6, end - begin) for end, begin in ends if end is not None]
+        return [one.gap_s for one in good if one.gap_s is not None]
+    return [max(1e-6, one.ttft_s if metric == "ttft" else one.e2e_s) for one in good]

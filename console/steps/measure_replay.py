@@ -12,14 +12,14 @@ from console.analysis.workload.bands import Band, Goal, Served, bands
 from console.analysis.workload.frozen import TraceHead
 from console.analysis.workload.schedule import Schedule, schedule
 from console.measure.findings import of_level
-from console.measure.latencies import between_tokens_s
+from console.measure.latencies import served
 from console.measure.load import Wish
 from console.measure.prompt import Source
 from console.measure.replay import Replay, alphabet
 from console.results import traces
 from console.schema.events import FindingMade, LevelMeasured
 from console.schema.hosts import Target
-from console.schema.loads import Level, Sent
+from console.schema.loads import Level
 from console.schema.plan import OnAbort
 from console.steps import measuring
 from console.steps.base import StepIO, StepResult
@@ -130,23 +130,8 @@ def served_of(replay: Replay) -> list[Served]:
     return [
         one
         for index, sent in sorted(replay.done.items())
-        if (one := _served(sent, replay.planned[index].known)) is not None
+        if (one := served(sent, replay.planned[index].known)) is not None
     ]
-
-
-def _served(sent: Sent, known: int) -> Served | None:
-    if sent.refused or sent.first_s is None or sent.ended_s is None:
-        return None
-    return Served(
-        began_s=sent.scheduled_s,
-        ended_s=sent.ended_s,
-        ttft_s=sent.first_s - sent.scheduled_s,
-        gap_s=between_tokens_s(sent),
-        input=sent.prompt_tokens or 0,
-        output=sent.completion_tokens or 0,
-        known=known,
-        cached=sent.cached_tokens,
-    )
 
 
 def of_band(target: str, band: Band, level: Level) -> FindingMade:

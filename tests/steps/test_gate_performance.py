@@ -61,6 +61,33 @@ async def test_what_cannot_be_told_is_as_the_runbook_says(
     assert (found, "no earlier measurement of 8 streams" in message) == (outcome, True)
 
 
+async def test_a_band_is_judged_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    def mixed(scale: float) -> Level:
+        """Half of the requests are long ones, and only those change."""
+        short, long = level(seed=4), level(seed=5, scale=scale)
+        told = [one.model_copy(update={"prompt_tokens": 100}) for one in short.requests]
+        told += [one.model_copy(update={"prompt_tokens": 9000}) for one in long.requests]
+        return short.model_copy(update={"requests": tuple(told)})
+
+    for band, outcome in (("input:0-1024", "ok"), ("input:4096-16384", "failed")):
+        found, message, told = await gate(monkeypatch, [mixed(1.0)], [mixed(1.5)], band=band)
+        assert found == outcome, message
+        assert told.of(FindingMade)[0].source == band
+    with pytest.raises(ValueError, match="no band input:7; there are all, input:0-1024, "):
+        GatePerformance.model_validate({"band": "input:7"})
+
+
+async def test_before_is_what_this_run_measured_before_its_restart() -> None:
+    before, now = level(), level(scale=1.5, seed=2)
+    told = Told()
+    io = step_io(FakeRemote(), "gate.performance", told, loads=[before, now], loads_before=[before])
+    result = await GatePerformance(against="before").run(io)
+    assert (result.outcome, told.of(FindingMade)[0].value) == ("failed", "fail")
+    io = step_io(FakeRemote(), "gate.performance", told, loads=[before], loads_before=[before])
+    result = await GatePerformance(against="before", inconclusive="fail").run(io)
+    assert result.message == "cannot be judged: nothing was measured in this run that could be compared"
+
+
 def test_refused_requests_are_no_times() -> None:
     one = level(n=2)
     bad = one.model_copy(update={"requests": (one.requests[0].model_copy(update={"refused": "ended early"}),)})

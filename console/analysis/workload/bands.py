@@ -75,15 +75,40 @@ def bands(served: Sequence[Served], goal: Goal) -> list[Band]:
     for dimension, edges in EDGES.items():
         placed: dict[int, list[Served]] = {}
         for index, one in enumerate(served):
-            value = {
-                "input": one.input,
-                "output": one.output,
-                "at_once": at_once[index],
-                "reuse": one.known / one.input if one.input else 0.0,
-            }[dimension]
-            placed.setdefault(max(0, bisect_right(edges, value) - 1), []).append(one)
+            placed.setdefault(_place(dimension, one, at_once[index]), []).append(one)
         found += [_band(dimension, _label(edges, place), placed[place], goal) for place in sorted(placed)]
     return found
+
+
+def in_band(served: Sequence[Served], name: str) -> list[Served]:
+    """Those of one band by its name as findings have it: `input:4096-16384`, `at_once:5-9`, `all`."""
+    dimension, place = place_of(name)
+    if dimension == "all":
+        return list(served)
+    at_once = _at_once(served)
+    return [one for index, one in enumerate(served) if _place(dimension, one, at_once[index]) == place]
+
+
+def place_of(name: str) -> tuple[Dimension, int]:
+    """Raises ValueError, with the bands that there are."""
+    if name == "all":
+        return "all", 0
+    for dimension, edges in EDGES.items():
+        for place in range(len(edges)):
+            if name == f"{dimension}:{_label(edges, place)}":
+                return dimension, place
+    known = [f"{dimension}:{_label(edges, place)}" for dimension, edges in EDGES.items() for place in range(len(edges))]
+    raise ValueError(f"no band {name}; there are all, {', '.join(known)}")
+
+
+def _place(dimension: Dimension, one: Served, at_once: int) -> int:
+    value = {
+        "input": one.input,
+        "output": one.output,
+        "at_once": at_once,
+        "reuse": one.known / one.input if one.input else 0.0,
+    }[dimension]
+    return max(0, bisect_right(EDGES[dimension], value) - 1)
 
 
 def _band(dimension: Dimension, label: str, served: Sequence[Served], goal: Goal) -> Band:
