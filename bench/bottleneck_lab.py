@@ -43,7 +43,7 @@ SCENARIOS = {
         "decode bandwidth",
         {"concurrency": "1,8", "context": "1024", "output-tokens": "384", "requests": "8"},
         {"prefill_tok_s": 4000.0, "step_ms": 60.0, "step_ms_per_token": 0.001},
-        2.0,
+        1.0,
     ),
     "cache": Scenario("KV capacity", LONG, {"prefill_tok_s": 100_000.0, "step_ms_per_token": 0.005}),
     "mixed": Scenario(

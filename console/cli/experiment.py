@@ -71,12 +71,13 @@ def run(
         )
         ended = drive(request, front)
         minutes = (clock.monotonic() - began) / 60
-        return ArmEnd(ended.exit_code, figures.run, figures.found, minutes, figures.limit, figures.why)
+        return ArmEnd(ended.exit_code, figures.run, figures.found, minutes, figures.limit, figures.layer, figures.why)
 
     now = conduct(runbook, given, log, run_arm, output.note)
     text = experiment_text(spec, log.results(), now)
     if arguments.json:
-        output.json({"experiment": experiment, "kept": now.kept, "ended": now.ended, "table": text.splitlines()})
+        told = {"kept": now.kept, "ended": now.ended, "limit": now.limit, "next_layer": now.layer}
+        output.json({"experiment": experiment, **told, "table": text.splitlines()})
     else:
         output.data(text)
     return 0

@@ -27,6 +27,7 @@ class ArmEnd:
     figures: Mapping[str, Sequence[float]]
     minutes: float
     limit: str = ""
+    layer: str = ""
     why: str = ""
 
 
@@ -51,6 +52,7 @@ def spec_of(runbook: Runbook) -> Spec:
         most_restarts=table.most_restarts,
         most_minutes=table.budget / 60,
         until_met=table.until_met,
+        inconclusive=table.inconclusive,
     )
 
 
@@ -112,7 +114,7 @@ def _serves(results: Sequence[Result], base: str) -> str:
 
 def _result(arm: str, versus: str, end: ArmEnd, kept: str) -> Result:
     if end.exit_code in DONE or end.exit_code == 10:
-        return Result(arm, versus, end.figures, minutes=end.minutes, run=end.run, limit=end.limit)
+        return Result(arm, versus, end.figures, minutes=end.minutes, run=end.run, limit=end.limit, layer=end.layer)
     if end.exit_code in ABOUT_ITS_ARM and arm != kept:
         return Result(arm, versus, {}, ok=False, minutes=end.minutes, run=end.run, why=end.why)
     raise stopped(end, arm)
@@ -131,7 +133,9 @@ class Figures:
     def __init__(self) -> None:
         self.found: dict[str, list[float]] = {}
         self.run = ""
+        self.widest = 0.0
         self.limit = ""
+        self.layer = ""
         self.why = ""
 
     def hear(self, event: Event) -> None:
@@ -139,7 +143,11 @@ class Figures:
         if isinstance(event, FindingMade):
             self._finding(event)
         elif isinstance(event, ConclusionMade) and event.kind == "bottleneck":
-            self.limit = event.text.partition(":")[0]
+            # What is inconclusive is no limit, and nothing has moved when it is told at last.
+            named, _, _ = event.text.partition(":")
+            self.limit = "" if named == "inconclusive" else named
+        elif isinstance(event, ConclusionMade) and event.kind == "lever" and ": next " in event.text:
+            self.layer = event.text.partition(": next ")[2]
         elif event.type == "step.finished" and getattr(event, "outcome", "") in ("failed", "refused"):
             self.why = self.why or str(getattr(event, "message", ""))
 
@@ -148,11 +156,20 @@ class Figures:
         if event.name == "replay_band" and event.source == "all":
             self._keep({**event.figures, "e2e_p95_s": value})
         elif event.name == "load_throughput":
-            self._keep({**event.figures, "tok_min_gpu": value})
+            self._load(event.figures.get("streams", 0.0), {**event.figures, "tok_min_gpu": value})
         elif event.name == "decode_rate" and "no headline" not in event.flags:
             self._keep({"decode_tok_s": value})
         elif event.name == "pool_served":
             self._keep({"pool_tokens": value})
+
+    def _load(self, streams: float, figures: Mapping[str, float | None]) -> None:
+        """The widest load is what is judged; those with fewer streams are there to tell the limit from."""
+        if streams > self.widest:
+            for name in figures:
+                self.found.pop(name, None)
+        if streams >= self.widest:
+            self.widest = streams
+            self._keep(figures)
 
     def _keep(self, figures: Mapping[str, float | None]) -> None:
         for name, value in figures.items():

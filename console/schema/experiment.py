@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Literal
 
 from pydantic import Field
 
@@ -15,6 +16,7 @@ class ExperimentTable(Frozen):
     """`arms`: name → variables that it sets, one change each. The base arm is the variables as given.
 
     `restarts` of each side of a comparison; `most_restarts` and `budget` end the experiment, 0 never does.
+    `inconclusive`: what becomes of an arm of which nothing can be told; `stop` ends the experiment there.
     """
 
     objective: str = Field(min_length=1)
@@ -22,4 +24,5 @@ class ExperimentTable(Frozen):
     most_restarts: int = Field(default=0, ge=0)
     budget: Seconds = Field(default=0.0, ge=0)
     until_met: bool = False
+    inconclusive: Literal["roll back", "keep", "stop"] = "roll back"
     arms: Mapping[Name, Mapping[Name, Value]] = Field(min_length=1)

@@ -8,8 +8,9 @@ import pytest
 
 from console.errors import RefusedError, StateError
 from console.planning import lint
-from console.runner.experiment import ArmEnd, conduct, spec_of
+from console.runner.experiment import ArmEnd, Figures, conduct, spec_of
 from console.runs.experiment_log import ExperimentLog
+from console.schema.events import ConclusionMade, FindingMade
 from console.schema.runbook import Runbook, Value
 
 PATH = Path(__file__).parents[2] / "runbooks" / "tune.toml"
@@ -119,3 +120,16 @@ def test_what_is_wrong_is_said_before_anything_runs(runbook: Runbook, tmp_path: 
         spec_of(wrong)
     with pytest.raises(StateError, match="no such experiment"):
         ExperimentLog(tmp_path / "none").document()
+
+
+def test_the_widest_load_is_judged_and_an_inconclusive_limit_is_none() -> None:
+    figures = Figures()
+    for streams, rate in ((2.0, 500.0), (8.0, 900.0), (4.0, 700.0)):
+        told = {"streams": streams, "ttft_p95_s": streams / 10}
+        figures.hear(FindingMade(target="t", name="load_throughput", value=rate, figures=told))
+    assert (figures.found["tok_min_gpu"], figures.found["ttft_p95_s"]) == ([900.0], [0.8])
+    figures.hear(ConclusionMade(target="t", kind="bottleneck", text="inconclusive: only 2 streams were tried"))
+    assert (figures.limit, figures.layer) == ("", "")
+    figures.hear(ConclusionMade(target="t", kind="bottleneck", text="prefill: 60% of a request's time"))
+    figures.hear(ConclusionMade(target="t", kind="lever", text="prefill: next prefix cache, chunk size"))
+    assert (figures.limit, figures.layer) == ("prefill", "prefix cache, chunk size")

@@ -6,15 +6,22 @@ from the list alone, and the same code decides over simulated figures and over r
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from statistics import stdev
 from typing import Literal
 
 from console.analysis.statistics.compare import Comparison, compare
+from console.analysis.statistics.distributions import t_quantile
 from console.analysis.tuning.objective import Bound, Objective
 
 Settings = tuple[tuple[str, str], ...]
 Verdict = Literal["keep", "roll back"]
+# What becomes of a candidate of which it cannot be told whether it helps.
+Unsure = Literal["roll back", "keep", "stop"]
+# An interval that reaches further than this is no answer: a gain or loss of a twentieth would be hidden in it.
+HIDDEN = 0.05
 
 
 @dataclass(frozen=True)
@@ -27,7 +34,10 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Spec:
-    """`restarts` of each side of a comparison; a budget of 0 has no end; `until_met`: stop once all bounds are kept."""
+    """`restarts` of each side of a comparison; a budget of 0 has no end; `until_met`: stop once all bounds are kept.
+
+    `inconclusive`: "stop" ends the experiment at a candidate of which nothing can be told, and asks for more restarts.
+    """
 
     objective: Objective
     base: Candidate
@@ -36,6 +46,7 @@ class Spec:
     most_restarts: int = 0
     most_minutes: float = 0.0
     until_met: bool = False
+    inconclusive: Unsure = "roll back"
 
 
 @dataclass(frozen=True)
@@ -49,6 +60,7 @@ class Result:
     minutes: float = 0.0
     run: str = ""
     limit: str = ""  # what limits this arm, where that was diagnosed
+    layer: str = ""  # and which layer is next, then
     why: str = ""
 
 
@@ -61,6 +73,7 @@ class Decision:
     verdict: Verdict
     why: str
     comparison: Comparison | None = None
+    unsure: bool = False  # neither better nor worse, and its interval would hide either
 
 
 @dataclass(frozen=True)
@@ -73,6 +86,8 @@ class Standing:
     versus: str
     settle: str
     ended: str
+    limit: str = ""  # of what is kept, as last diagnosed
+    layer: str = ""
 
 
 def order(restarts: int) -> list[Literal["a", "b"]]:
@@ -83,6 +98,12 @@ def order(restarts: int) -> list[Literal["a", "b"]]:
 
 def standing(spec: Spec, results: Sequence[Result]) -> Standing:
     """What follows from the results so far."""
+    now = _standing(spec, results)
+    told = [one for one in results if one.arm == now.kept and one.limit]
+    return replace(now, limit=told[-1].limit, layer=told[-1].layer) if told else now
+
+
+def _standing(spec: Spec, results: Sequence[Result]) -> Standing:
     kept = spec.base.name
     decisions: list[Decision] = []
     for candidate in spec.candidates:
@@ -95,6 +116,9 @@ def standing(spec: Spec, results: Sequence[Result]) -> Standing:
             arm = kept if side == "a" else candidate.name
             return Standing(tuple(decisions), kept, arm, candidate.name, arm, "")
         decisions.append(decision)
+        if decision.unsure and spec.inconclusive == "stop":
+            ended = f"of {candidate.name} nothing can be told: more restarts than {spec.restarts} a side are needed"
+            return Standing(tuple(decisions), kept, None, "", kept, ended)
         if decision.verdict == "keep":
             moved = _moved(own, kept, candidate.name)
             kept = candidate.name
@@ -139,8 +163,12 @@ def decide(spec: Spec, candidate: str, kept: str, own: Sequence[Result]) -> Deci
     better = compared.change > 0 if goal.way == "max" else compared.change < 0
     if compared.verdict == "changed" and better:
         return Decision(candidate, kept, "keep", said, compared)
-    word = "worse" if compared.verdict == "changed" else compared.verdict
-    return Decision(candidate, kept, "roll back", f"{word}: {said}", compared)
+    if compared.verdict == "changed":
+        return Decision(candidate, kept, "roll back", f"worse: {said}", compared)
+    unsure = max(compared.ratio.high - 1, 1 - compared.ratio.low) > HIDDEN
+    verdict: Verdict = "keep" if unsure and spec.inconclusive == "keep" else "roll back"
+    wide = f", and up to {compared.detectable:.0%} would not show" if unsure else ""
+    return Decision(candidate, kept, verdict, f"{compared.verdict}: {said}{wide}", compared, unsure)
 
 
 def means(results: Sequence[Result], arm: str) -> dict[str, float]:
@@ -152,6 +180,18 @@ def means(results: Sequence[Result], arm: str) -> dict[str, float]:
                 if values:
                     found.setdefault(name, []).append(sum(values) / len(values))
     return {name: sum(values) / len(values) for name, values in found.items()}
+
+
+def spread(results: Sequence[Result], arm: str, figure: str, confidence: float = 0.95) -> float | None:
+    """Half the width of the interval of a figure's mean over restarts; None with fewer than two."""
+    found = [
+        sum(values) / len(values)
+        for one in results
+        if one.arm == arm and one.ok and (values := one.figures.get(figure, ()))
+    ]
+    if len(found) < 2:
+        return None
+    return t_quantile((1 + confidence) / 2, len(found) - 1) * stdev(found) / math.sqrt(len(found))
 
 
 def _said(missed: Sequence[Bound], figures: Mapping[str, float]) -> str:

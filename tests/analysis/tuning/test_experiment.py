@@ -5,7 +5,19 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from console.analysis.tuning.experiment import Candidate, Result, Spec, Standing, order, pareto, standing
+import pytest
+
+from console.analysis.tuning.experiment import (
+    Candidate,
+    Result,
+    Spec,
+    Standing,
+    Unsure,
+    order,
+    pareto,
+    spread,
+    standing,
+)
 from console.analysis.tuning.objective import parse_objective
 
 GOAL = parse_objective("tokens/min/GPU max while p95 TTFT < 2 s")
@@ -85,3 +97,44 @@ def test_a_limit_that_moved_ends_it() -> None:
     results, _ = conduct(spec(MEMORY), FAST)
     told = [Result(one.arm, one.versus, one.figures, limit="kv" if one.arm == "base" else "decode") for one in results]
     assert "moved from kv to decode" in standing(spec(MEMORY, CACHE), told).ended
+
+
+def results_of(rates: dict[str, list[float]], limit: str = "") -> list[Result]:
+    """One run for each rate of an arm, all of the comparison with `memory`."""
+    return [
+        Result(arm, "memory", {"tok_min_gpu": [rate], "ttft_p95_s": [1.0]}, limit=limit, layer="a CPU cache tier")
+        for arm, values in rates.items()
+        for rate in values
+    ]
+
+
+@pytest.mark.parametrize(
+    ("policy", "verdict", "ended"),
+    [
+        ("roll back", "roll back", "every candidate was tried"),
+        ("keep", "keep", "every candidate was tried"),
+        ("stop", "roll back", "of memory nothing can be told: more restarts than 3 a side are needed"),
+    ],
+)
+def test_what_cannot_be_told_has_a_policy_of_its_own(policy: Unsure, verdict: str, ended: str) -> None:
+    wide = results_of({"base": [900, 1000, 1100], "memory": [930, 1010, 1090]})
+    now = standing(spec(MEMORY, inconclusive=policy), wide)
+    assert (now.decisions[0].verdict, now.ended, now.decisions[0].unsure) == (verdict, ended, True)
+    assert "would not show" in now.decisions[0].why
+    sure = results_of({"base": [1000, 1001, 1002], "memory": [1001, 1000, 1002]})
+    now = standing(spec(MEMORY, inconclusive=policy), sure)
+    assert (now.decisions[0].verdict, now.decisions[0].unsure) == ("roll back", False)
+
+
+def test_the_limit_of_what_is_kept_and_the_layer_after_it_stand_at_the_end() -> None:
+    better = results_of({"base": [1000, 1001, 1002], "memory": [1201, 1200, 1202]}, limit="KV capacity")
+    now = standing(spec(MEMORY), better)
+    assert (now.kept, now.limit, now.layer) == ("memory", "KV capacity", "a CPU cache tier")
+    assert standing(spec(MEMORY), []).limit == ""
+
+
+def test_a_figure_has_an_interval_over_restarts() -> None:
+    found = results_of({"base": [1000, 1010, 990], "memory": [1]})
+    assert spread(found, "base", "tok_min_gpu") == pytest.approx(4.3027 * 10 / 3**0.5, rel=1e-4)
+    assert spread(found, "memory", "tok_min_gpu") is None
+    assert spread(found, "base", "decode_tok_s") is None
