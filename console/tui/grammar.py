@@ -14,7 +14,8 @@ from console.tui.said import READS, READS_BELOW, only_reads
 BELOW = {
     "history": ("list", "show", "compare", "blame", "drift", "trend", "audit", "report"),
     "hosts": ("list",),
-    "measure": ("decode", "sweep", "load", "baseline"),
+    "workload": ("profile",),
+    "measure": ("decode", "sweep", "load", "replay", "baseline"),
 }
 Kind = Literal["nothing", "action", "read", "plan", "again", "follow", "measure", "quit"]
 

@@ -45,12 +45,22 @@ WORDS = {
     "sweep": ("measure", "sweep"),
     "capacity": ("capacity",),
     "diagnose": ("diagnose",),
+    "load": ("measure", "load"),
+    "limit": ("diagnose", "--bottleneck"),
+    "profile": ("workload", "profile", "--since", "1h", "--target"),
+    "replay": ("measure", "replay"),
+    "experiment": ("run",),
 }
 COSTS = {
     "decode": "sends some minutes of generations, one stream at a time, while users are served",
     "sweep": "sends prompts up to the largest that is served, one stream at a time, while users are served",
     "capacity": "reads the host and the model's files; sends no request",
     "diagnose": "reads the log, the record and the host; sends no request",
+    "load": "sends up to eight streams at once; refused while others use the service",
+    "limit": "reads the recorded loads and the log; sends no request",
+    "profile": "reads lengths and times of its request log; sends no request, keeps no text",
+    "replay": "sends a trace as it came, at its own pace; refused while others use the service",
+    "experiment": "restarts the service again and again, for hours; nobody else may use it meanwhile",
 }
 
 
@@ -198,6 +208,21 @@ class ChooseScreen(ActingModal[str]):
     def action_diagnose(self) -> None:
         self.dismiss("diagnose")
 
+    def action_load(self) -> None:
+        self.dismiss("load")
+
+    def action_limit(self) -> None:
+        self.dismiss("limit")
+
+    def action_profile(self) -> None:
+        self.dismiss("profile")
+
+    def action_replay(self) -> None:
+        self.dismiss("replay")
+
+    def action_experiment(self) -> None:
+        self.dismiss("experiment")
+
     def action_back(self) -> None:
         self.dismiss("")
 
@@ -208,6 +233,7 @@ class SendsScreen(TypedModal[bool]):
     NAME: ClassVar[str] = "sends"
     BINDINGS: ClassVar[list[BindingType]] = bindings("sends")
     WHEN_TYPED: ClassVar[str] = "begin"
+    CHANGES: ClassVar[str] = "nothing on the host; the findings are committed"
 
     def __init__(self, session: Session, words: Sequence[str], wanted: str, cost: str) -> None:
         super().__init__(session)
@@ -217,7 +243,7 @@ class SendsScreen(TypedModal[bool]):
 
     def asked(self) -> list[str]:
         lines = labelled("COMMAND", [shlex.join(["console", *self.words])], 74) + labelled("COSTS", [self.cost], 74)
-        lines += labelled("CHANGES", ["nothing on the host; the findings are committed"], 74)
+        lines += labelled("CHANGES", [self.CHANGES], 74)
         return [*lines, "", f"Type {self.wanted} to start it"]
 
     def action_begin(self) -> None:

@@ -14,7 +14,7 @@ from console.remote.answers import Answers, answers_for
 
 # What these print is shown on a screen; they change nothing on any host.
 READS = frozenset({"plan", "runs", "facts", "lint", "schema", "history", "handover", "doctor"})
-READS_BELOW = {"hosts": frozenset({"list", "discover"})}
+READS_BELOW = {"hosts": frozenset({"list", "discover"}), "workload": frozenset({"profile"})}
 LIMIT = 4 * 1024 * 1024
 
 

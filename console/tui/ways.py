@@ -25,6 +25,7 @@ from console.tui.runs import RunsScreen, waits
 from console.tui.start import Started, launch
 from console.tui.target import TargetScreen
 from console.tui.textview import TextScreen, of_command
+from console.tui.tuning import Choice, PickScreen, TriesScreen, experiments_of, traces_of
 from console.tui.workers import work
 
 if TYPE_CHECKING:
@@ -95,17 +96,39 @@ class Ways:
 
     def measure(self, target: Target) -> None:
         def chosen(kind: str | None) -> None:
-            if kind:
+            if kind == "profile":
+                self.said([*WORDS[kind], target.name])
+            elif kind == "replay":
+                self._pick("Replay which trace?", traces_of(self.session), target, kind, SendsScreen)
+            elif kind == "experiment":
+                if target.host.protected:
+                    self.app.notify(f"{target.name} is protected: console run RUNBOOK {target.name} --yes --reason …")
+                    return
+                self._pick("Try which experiment?", experiments_of(self.session), target, kind, TriesScreen)
+            elif kind:
                 self.ask_to_send([*WORDS[kind], target.name], target.name, COSTS[kind])
 
         self.app.push_screen(ChooseScreen(self.session, target), chosen)
 
-    def ask_to_send(self, words: Sequence[str], wanted: str, cost: str) -> None:
+    def _pick(self, title: str, choices: Sequence[Choice], target: Target, kind: str, asks: type[SendsScreen]) -> None:
+        """A trace or an experiment, then the question with its price."""
+
+        def picked(word: str | None) -> None:
+            if word:
+                words = [*WORDS[kind], word, target.name, *(["--yes"] if asks is TriesScreen else [])]
+                self.ask_to_send(words, target.name, COSTS[kind], asks)
+
+        if choices:
+            self.app.push_screen(PickScreen(self.session, title, choices), picked)
+        else:
+            self.app.notify("no frozen trace yet: console workload freeze FILE --name NAME", severity="warning")
+
+    def ask_to_send(self, words: Sequence[str], wanted: str, cost: str, asks: type[SendsScreen] = SendsScreen) -> None:
         def answered(sure: bool | None) -> None:
             if sure:
                 self.launch([*words, "--json"])
 
-        self.app.push_screen(SendsScreen(self.session, words, wanted, cost), answered)
+        self.app.push_screen(asks(self.session, words, wanted, cost), answered)
 
     # -- what is started --------------------------------------------------------------------------------------------
 

@@ -94,6 +94,24 @@ FLEET = (
     step("fleet", "measure", "m", "Nothing is sent before"),
     step("choose", "diagnose", "w", "COSTS", typed=True),
     step("sends", "back", "Escape", "Enter open"),
+    step("fleet", "measure", "m", "Nothing is sent before"),
+    step("choose", "load", "l", "COSTS", typed=True),
+    step("sends", "back", "Escape", "Enter open"),
+    step("fleet", "measure", "m", "Nothing is sent before"),
+    step("choose", "limit", "b", "COSTS", typed=True),
+    step("sends", "back", "Escape", "Enter open"),
+    step("fleet", "measure", "m", "Nothing is sent before"),
+    step("choose", "profile", "f", "console workload profile"),
+    step("text", "back", "Escape", "Enter open"),
+    step("fleet", "measure", "m", "Nothing is sent before"),
+    step("choose", "replay", "r", "no frozen trace yet"),
+    step("fleet", "measure", "m", "Nothing is sent before"),
+    step("choose", "experiment", "t", "Try which experiment"),
+    step("pick", "pick_line", "Enter", "again and again", typed=True),
+    step("tries", "back", "Escape", "Enter open"),
+    step("fleet", "measure", "m", "Nothing is sent before"),
+    step("choose", "experiment", "t", "Try which experiment"),
+    step("pick", "back", "Escape", "Enter open"),
     step("fleet", "filter", "/ k26 Enter", "/k26 1 of 3"),
     step("fleet", "measure", "m", "Nothing is sent before"),
     step("choose", "capacity", "p", "Type lab1/k26", typed=True),
@@ -171,7 +189,8 @@ LATER = (
 )
 WALK = (*FLEET, *MAIN_JOB, *LATER)
 # Answered by typing on a screen that a run without a terminal never asks for: tests/tui/test_tui_answer.py has it.
-ELSEWHERE = frozenset({"send_answer"})
+# An experiment takes hours: tests/tui/test_tui_tuning.py starts one that ends at once.
+ELSEWHERE = frozenset({"send_answer", "try_out"})
 
 
 def left_out() -> list[str]:

@@ -30,6 +30,7 @@ from console.tui import (
     stop,
     target,
     textview,
+    tuning,
     variables,
 )
 from console.tui import help as help_screen
@@ -53,6 +54,8 @@ SCREENS: dict[str, type[Screen[Any]]] = {
     "measure": measure.MeasureScreen,
     "choose": measure.ChooseScreen,
     "sends": measure.SendsScreen,
+    "pick": tuning.PickScreen,
+    "tries": tuning.TriesScreen,
     "series": series.SeriesScreen,
     "history": history.HistoryScreen,
     "text": textview.TextScreen,
@@ -96,6 +99,7 @@ def test_what_changes_a_host_has_a_command_no_ctrl_key_and_is_off_while_only_rea
         "start",
         "take_over",
         "send_answer",
+        "try_out",
     }
     everything = Situation(
         target="node7/chat", run="RUN", record="RUN", alive=False, open=True, changed=True, plan="ready", foreign="RUN"
