@@ -12,6 +12,7 @@ from console.measure.evaluation import evaluate
 from console.measure.limits import UnknownContextError, check_contexts, contexts_of
 from console.measure.prompt import Source
 from console.measure.prompts import text_of
+from console.measure.structure import Kind, ask_for
 from console.schema.events import FindingMade
 from console.schema.hosts import Target
 from console.schema.plan import OnAbort
@@ -30,8 +31,9 @@ class GateQuality(Step):
     What cannot be judged fails it, too, unless `inconclusive = "pass"`. `contexts`: prompt sizes at which a code word
     is hidden at each of `depths` and asked for; a share of `least` must be found. `parity = "record"` keeps answers to
     short prompts before a change, `parity = "compare"` asks the same after it and wants every word the same, which only
-    a lossless change can give. `command`: a suite of yours (coding, tools, safety), run on this machine with the way
-    to the engine in OPENAI_BASE_URL; the number that ends its last line must be `threshold` at least.
+    a lossless change can give. `valid = ["tools", "json"]`: calls of tools and JSON objects must be what a program can
+    read, a share of `least` of them. `command`: a suite of yours (coding, safety), run on this machine with the way to
+    the engine in OPENAI_BASE_URL; the number that ends its last line must be `threshold` at least.
     """
 
     uses: ClassVar[str] = "gate.quality"
@@ -43,11 +45,12 @@ class GateQuality(Step):
     depths: tuple[float, ...] = (0.1, 0.5, 0.9)
     least: float = Field(default=1.0, ge=0, le=1)
     parity: Literal["no", "record", "compare"] = "no"
+    valid: tuple[Literal["tools", "json"], ...] = ()
     command: str = ""
     threshold: float | None = None
     inconclusive: Literal["fail", "pass"] = "fail"
 
-    @field_validator("contexts", mode="before")
+    @field_validator("contexts", "valid", mode="before")
     @classmethod
     def _words(cls, value: Any) -> Any:
         return measuring.words(value)
@@ -69,8 +72,8 @@ class GateQuality(Step):
     def _asks_something(self) -> Self:
         if bool(self.command) != (self.threshold is not None):
             raise ValueError("command and threshold belong together: the score that it must reach")
-        if not self.contexts and not self.command and self.parity == "no":
-            raise ValueError("nothing is asked: give contexts, parity or a command")
+        if not self.contexts and not self.command and not self.valid and self.parity == "no":
+            raise ValueError("nothing is asked: give contexts, parity, valid or a command")
         return self
 
     def title(self, target: Target) -> str:
@@ -91,6 +94,7 @@ class GateQuality(Step):
         told = [await self._retrieval(io, bench)] if self.contexts else []
         if self.parity == "compare":
             told.append(await self._compare(io, bench))
+        told += [await self._valid(io, bench, kind) for kind in self.valid]
         if self.command:
             told.append(await self._evaluated(io, bench))
         failed = [text for ok, text in told if ok is False]
@@ -140,6 +144,25 @@ class GateQuality(Step):
         if lost:
             return False, f"{found} of {asked} hidden codes found, lost at {', '.join(lost)}"
         return None, f"{len(errors)} of {asked} requests failed: {errors[0]}"
+
+    async def _valid(self, io: StepIO, bench: Bench, kind: Kind) -> tuple[bool | None, str]:
+        found = await ask_for(bench, kind)
+        io.emit(
+            FindingMade(
+                target=io.plan.target.name,
+                name="valid_calls" if kind == "tools" else "valid_json",
+                value=round(found.good / found.asked, 4),
+                n=found.asked,
+                method="parsed",
+                flags=(*found.faults, *found.errors),
+            )
+        )
+        what = "calls of tools" if kind == "tools" else "JSON objects"
+        if found.good >= self.least * found.asked:
+            return True, f"{found.good} of {found.asked} {what} can be read"
+        if found.faults:
+            return False, f"{found.good} of {found.asked} {what} can be read: {found.faults[0]}"
+        return None, f"{len(found.errors)} of {found.asked} {what} were refused: {found.errors[0]}"
 
     async def _evaluated(self, io: StepIO, bench: Bench) -> tuple[bool | None, str]:
         assert self.threshold is not None

@@ -59,3 +59,33 @@ def test_an_evaluation_of_the_operators_own_reaches_the_engine(
     assert code == expected
     (found,) = [one for one in of_type(events, "finding.made") if one["name"] == "evaluation"]
     assert (found["value"], found["method"], found["flags"]) == (1.0, "command", [f"threshold {threshold:g}"])
+
+
+STRUCTURE = """\
+schema = 1
+name = "structure"
+title = "Are calls and objects still read?"
+on_failure = "stop"
+
+[[step]]
+uses = "gate.quality"
+contexts = []
+valid = ["tools", "json"]
+"""
+
+
+def test_calls_and_objects_that_a_program_reads_pass_and_broken_ones_bring_the_old_cache_back(
+    desk: Desk, tmp_path: Path
+) -> None:
+    book = tmp_path / "structure.toml"
+    book.write_text(STRUCTURE)
+    code, events = desk.extend_with(book, "--yes")
+    assert code == 0
+    found = {one["name"]: (one["value"], one["n"]) for one in of_type(events, "finding.made")}
+    assert (found["valid_calls"], found["valid_json"]) == ((1.0, 4), (1.0, 4))
+
+    desk.lab.set_fault("broken-calls")
+    code, events = desk.extend_with(RUNBOOK, "--yes", "--set", "valid=tools,json")
+    assert [event["outcome"] for event in of_type(events, "target.finished")] == ["rolled-back"]
+    (gate,) = [one for one in of_type(events, "step.finished") if one["uses"] == "gate.quality"]
+    assert "0 of 4 calls of tools can be read: tools 1: get_weather: no JSON" in gate["message"]

@@ -111,9 +111,13 @@ class Engine:
         return job
 
     def _forgets(self, prompt_tokens: int) -> bool:
+        return self.garbles("lossy-recall", prompt_tokens)
+
+    def garbles(self, fault: str, prompt_tokens: int) -> bool:
+        """Whether a quantised KV cache costs this of an answer now."""
         if self.arguments.kv_cache_dtype == "auto":
             return False
-        return read_fault(self.options.fault_file).hits("lossy-recall", prompt_tokens)
+        return read_fault(self.options.fault_file).hits(fault, prompt_tokens)
 
     def meta_info(self, job: Job) -> dict[str, Any]:
         """What 0.5.10 says beside the text; times are simulated seconds."""

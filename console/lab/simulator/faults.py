@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-NAMES = ("oom", "pool-shrinks", "crash-loop", "hang", "stale-port", "slow-load", "lossy-recall")
+NAMES = ("oom", "pool-shrinks", "crash-loop", "hang", "stale-port", "slow-load", "lossy-recall", "broken-calls")
 
 
 @dataclass(frozen=True)
@@ -14,7 +14,7 @@ class Fault:
     """`above_context`: only starts with a longer context have it, so that a rollback finds a working engine.
 
     `lossy-recall` is of an engine that runs: with a quantised KV cache it forgets what stood in prompts longer than
-    `above_context` tokens.
+    `above_context` tokens. `broken-calls` likewise: calls of tools and JSON end in the middle.
     """
 
     name: str = ""
