@@ -48,6 +48,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     replay.add_argument("--speed", type=float, metavar="N", help="so many times as fast (default 1)")
     replay.add_argument("--minutes", type=float, metavar="N", help="no longer than this (default the whole trace)")
     replay.add_argument("--longer", choices=("skip", "cut"), help="requests that do not fit (default skip)")
+    replay.add_argument("--dask", metavar="ADDRESS", help="send from the workers of this Dask cluster: tcp://HOST:8786")
     replay.add_argument("--ttft", type=float, metavar="S", help="a good request's seconds to the first token")
     replay.add_argument("--gap-ms", type=float, metavar="MS", help="a good request's time between two tokens")
     one_step.add(replay)
@@ -98,6 +99,7 @@ def fields_of(arguments: argparse.Namespace) -> dict[str, one_step.Field]:
         "speed": "speed",
         "minutes": "minutes",
         "longer": "longer",
+        "dask": "dask",
         "ttft": "ttft",
         "gap_ms": "gap_ms",
     }

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from console.analysis.workload.schedule import Planned, synthetic
 from console.measure.bench import Answer
-from console.measure.load import LoadLevel, together
+from console.measure.load import LoadLevel, collected, together
 from console.schema.loads import Level, Sent
 
 # Different tokens that the beginnings of prompts are written with.
@@ -39,6 +40,21 @@ class Replay(LoadLevel):
         return "replay"
 
     async def _arriving(self) -> None:
+        self.began_s += AHEAD_S + START_S * len(self.planned)
+        await self._send_all()
+
+    async def send_from(self, began_s: float) -> None:
+        """All requests of a schedule whose zero was or will be at `began_s` of the clock, and how late our loop was."""
+        self.began_s = began_s
+        probe = asyncio.ensure_future(self._probe())
+        try:
+            with collected():
+                await self._send_all()
+        finally:
+            probe.cancel()
+            await asyncio.gather(probe, return_exceptions=True)
+
+    async def _send_all(self) -> None:
         async def at(index: int, one: Planned) -> None:
             # The prompt is made ahead of its moment, so that making it costs no lag.
             await self.bench.clock.sleep(max(0.0, one.at_s - AHEAD_S - self.now_s()))
@@ -48,7 +64,6 @@ class Replay(LoadLevel):
             answer = await self.bench.generate(prompt, one.output, stream=True)
             self._keep_of(index, one, sent_s, answer)
 
-        self.began_s += AHEAD_S + START_S * len(self.planned)
         await together([at(index, one) for index, one in enumerate(self.planned)])
 
     def _keep_of(self, index: int, one: Planned, sent_s: float, answer: Answer) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field
@@ -11,6 +12,7 @@ from console.analysis.statistics.quantiles import quantile
 from console.analysis.workload.bands import Band, Goal, Served, bands
 from console.analysis.workload.frozen import TraceHead
 from console.analysis.workload.schedule import Schedule, schedule
+from console.measure.bench import Bench
 from console.measure.findings import of_level
 from console.measure.latencies import served
 from console.measure.load import Wish
@@ -31,7 +33,8 @@ class MeasureReplay(measuring.Measurement):
     """Open loop: each request at its moment by the trace, `speed` times as fast, for `minutes` at most (0: all of it).
 
     Prompts are made up: of the trace's lengths, sharing beginnings as the trace's did. `longer` says what is done with
-    requests that the target cannot hold. `ttft` and `gap_ms` are what a request must keep to count as good.
+    requests that the target cannot hold. `dask`: the workers of a cluster send it, each whole sessions. `ttft` and
+    `gap_ms` are what a request must keep to count as good.
     """
 
     uses: ClassVar[str] = "measure.replay"
@@ -42,6 +45,7 @@ class MeasureReplay(measuring.Measurement):
     trace: str = Field(min_length=1, description="name in the results repository, or a folder")
     speed: float = Field(default=1.0, gt=0, le=1000)
     minutes: float = Field(default=0.0, ge=0, le=10_000)
+    dask: str = Field(default="", description="send from the workers of this Dask cluster: tcp://HOST:8786")
     longer: Literal["skip", "cut"] = "skip"
     ttft: float = Field(default=0.0, ge=0, description="seconds to the first token that a good request keeps; 0: any")
     gap_ms: float = Field(
@@ -72,15 +76,25 @@ class MeasureReplay(measuring.Measurement):
         gpus = measuring.gpus_of(bench.limits.settings)
         per_s = len(plan.requests) / max(1.0, plan.requests[-1].at_s)
         wish = Wish(1, len(plan.requests), 1, per_s, gpus)
-        replay = Replay(
-            bench,
-            wish,
-            lambda: (),
-            measuring.chance_of(io),
-            planned=plan.requests,
-            base=alphabet(base),
-            block_tokens=head.block_tokens,
-        )
+        told_all: dict[str, Any] = {
+            "planned": plan.requests,
+            "base": alphabet(base),
+            "block_tokens": head.block_tokens,
+        }
+        replay: Replay
+        with contextlib.ExitStack() as stack:
+            if self.dask:
+                from console.measure.dask_replay import SpreadReplay
+                from console.measure.dask_workers import Senders, client_of
+
+                senders = Senders(await asyncio.to_thread(stack.enter_context, client_of(self.dask)), self.dask)
+                await asyncio.to_thread(senders.check_clocks)
+                replay = SpreadReplay(bench, wish, lambda: (), measuring.chance_of(io), cluster=senders, **told_all)
+            else:
+                replay = Replay(bench, wish, lambda: (), measuring.chance_of(io), **told_all)
+            return await self._sent(io, bench, replay, head, plan)
+
+    async def _sent(self, io: StepIO, bench: Bench, replay: Replay, head: TraceHead, plan: Schedule) -> StepResult:
         try:
             level = await replay.measure()
             bench.watched.append(await bench.watch())

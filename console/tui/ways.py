@@ -101,7 +101,7 @@ class Ways:
             elif kind == "replay":
                 self._pick("Replay which trace?", traces_of(self.session), target, kind, SendsScreen)
             elif kind == "experiment":
-                if target.host.protected:
+                if target.protected:
                     self.app.notify(f"{target.name} is protected: console run RUNBOOK {target.name} --yes --reason …")
                     return
                 self._pick("Try which experiment?", experiments_of(self.session), target, kind, TriesScreen)
