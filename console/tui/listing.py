@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from rich.text import Text
 from textual import events
+from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import DataTable, Input, Static
 
@@ -20,6 +21,8 @@ from console.tui.table import Column, KeyedTable, Row, fitting, matches
 from console.views.cells import cells
 
 MARKED = "*"
+# A cursor that stays on a row this long has been put there; a key that is held down passes some thirty rows a second.
+SETTLED_S = 0.06
 
 
 class FilterInput(Input):
@@ -46,6 +49,7 @@ class ListingScreen(FrameScreen):
         self._made: dict[tuple[str, str], tuple[str, str, Text]] = {}
         self._lines: dict[str, tuple[Row, object, bool, list[Text]]] = {}
         self._columns: Sequence[tuple[Column, int]] = ()
+        self._about_later: Timer | None = None
 
     def rows(self) -> list[Row]:
         raise NotImplementedError
@@ -137,7 +141,10 @@ class ListingScreen(FrameScreen):
         self.show_keys()
 
     def on_data_table_row_highlighted(self, _event: DataTable.RowHighlighted) -> None:
-        self.call_after_refresh(self.show_about)  # the cursor first: it is what the key asked for
+        """The cursor first, for it is what the key asked for; of a row that is only passed nothing is told."""
+        if self._about_later is not None:
+            self._about_later.stop()
+        self._about_later = self.set_timer(SETTLED_S, self.show_about)
 
     async def on_data_table_row_selected(self, _event: DataTable.RowSelected) -> None:
         await self.action_do("open")

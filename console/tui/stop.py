@@ -57,8 +57,10 @@ class StopScreen(QuietModal[str]):
         ready = "Press l, b or w" if self.armed else "one moment: keys of before do not count"
         said = [ready, "", *stop_lines(self.state, self.plan, self.room)]
         if said != self._said:
+            # A box of another height is a layout and a frame of everything, also of the run under it.
+            taller = len(said) != len(self._said)
             self._said = said
-            self.query_one("#choices", Static).update(self.say("\n".join(said)))
+            self.query_one("#choices", Static).update(self.say("\n".join(said)), layout=taller)
 
     _said: Sequence[str] = ()
 
