@@ -118,9 +118,10 @@ def places(sections: Mapping[str, bytes], paths: Sequence[str]) -> Iterator[Plac
     """Each path with the last mount above it, its attributes and its package."""
     mounts = list(_mounts(sections))
     attributes = (line.split(None, 1) for line in _lines(sections, "attributes"))
-    frozen = {row[1] for row in attributes if len(row) == 2 and "i" in row[0]}
+    frozen = {row[1]: row[0] for row in attributes if len(row) == 2 and set("ia") & set(row[0])}
     packages = {row[1]: row[0] for row in _rows(sections, "packages", 2)}
     for path in paths:
+        at = next((each for each in (path, path.rpartition("/")[0]) if each in frozen), "")
         point, fstype, source, read_only = _mount_of(path, mounts)
         yield Place(
             path=path,
@@ -128,7 +129,9 @@ def places(sections: Mapping[str, bytes], paths: Sequence[str]) -> Iterator[Plac
             fstype=fstype,
             source=source,
             read_only=read_only,
-            immutable=path in frozen,
+            immutable="i" in frozen.get(at, ""),
+            append_only="a" in frozen.get(at, ""),
+            frozen_at=at,
             package=packages.get(path, ""),
         )
 

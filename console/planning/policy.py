@@ -298,11 +298,12 @@ def writable(plan: Plan, facts: Facts) -> None:
                     hint="an immutable host is changed where its image is made; a disk that went read-only needs its "
                     "owner first (journalctl -k)",
                 )
-            if path == edit.real_path and place.immutable:
+            if path == edit.real_path and (place.immutable or place.append_only):
+                kind, flag = ("immutable", "i") if place.immutable else ("append-only", "a")
                 raise RefusedError(
-                    f"{path} has the immutable attribute: somebody froze it on purpose",
+                    f"{place.frozen_at or path} has the {kind} attribute: somebody froze it on purpose",
                     where=plan.target.name,
-                    hint=f"ask them; lsattr {path} shows it, chattr -i {path} takes it away",
+                    hint=f"ask them; lsattr -d {place.frozen_at or path} shows it, chattr -{flag} takes it away",
                 )
 
 

@@ -18,6 +18,7 @@ import asyncssh
 from console.clock import Clock, stamp
 from console.engines.base import Reply, Request
 from console.errors import (
+    AuthenticationError,
     ConnectionLostError,
     InternalError,
     LockHeldError,
@@ -275,8 +276,18 @@ class Reader:
         )
 
     def _output(self, got: Exchange, mark: str) -> Output:
-        """What a script said; the first one also tells who we are there."""
+        """What a script said; the first one also tells who we are there.
+
+        Raises AuthenticationError where it did not begin: a login shell, or sshd's ForceCommand, ran something else.
+        """
         sections = got.sections(mark)
+        if not sections:
+            said = one_line(self.redactor.text(decode(got.stdout + b" " + got.stderr)).strip(), 160)
+            raise AuthenticationError(
+                f"we are let in, but no command of ours runs (status {got.exit_status}): {said or 'nothing said'}",
+                where=self.target.name,
+                hint="its login shell (nologin?) or a ForceCommand of sshd is in the way: try ssh HOST /bin/sh -c true",
+            )
         assert got.exit_status is not None
         told = sections.get("shell", b"").split()
         if len(told) == 2 and told[1].isdigit():

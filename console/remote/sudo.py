@@ -87,6 +87,9 @@ def _edit(path: str, entry: str, run: str) -> Iterator[tuple[str, ...]]:
     yield ("cp", "--preserve=all", "-T", "--", path, temporary)
     yield ("dd", f"of={temporary}", "conv=fsync", "status=none")
     yield ("sha256sum", "--", temporary)
+    if run == RUN:  # of few files, and known only when they are replaced
+        yield ("lsattr", "-d", "--", path)
+        yield ("chattr", "*", "--", temporary)
     yield ("mv", "-f", "-T", "--", temporary, path)
     yield ("rm", "-f", "--", temporary)
     yield ("sync", "--", folder)

@@ -23,7 +23,9 @@ class Place(Read):
     fstype: str = ""
     source: str = ""
     read_only: bool = False
-    immutable: bool = False  # chattr +i, of the file or its folder
+    immutable: bool = False  # chattr +i
+    append_only: bool = False  # chattr +a
+    frozen_at: str = ""  # what has that attribute: the file or its folder
     package: str = ""  # the package that brought it
 
 

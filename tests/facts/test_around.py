@@ -82,11 +82,15 @@ def test_a_file_lies_on_the_last_mount_above_it(path: str, fstype: str, read_onl
 
 def test_attributes_and_packages() -> None:
     seen = around(
-        paths=("/etc/default/chat", "/opt/chat"),
-        attributes="----i---------e------- /etc/default/chat\n--------------e------- /opt/chat\n",
+        paths=("/etc/default/chat", "/opt/chat", "/srv/chat"),
+        attributes="----i---------e------- /etc/default/chat\n--------------e------- /opt/chat\n-----a---- /srv\n",
         packages="engine-units\t/opt/chat\n",
     )
-    assert [(place.immutable, place.package) for place in seen.places] == [(True, ""), (False, "engine-units")]
+    assert [(place.immutable, place.append_only, place.frozen_at, place.package) for place in seen.places] == [
+        (True, False, "/etc/default/chat", ""),
+        (False, False, "", "engine-units"),
+        (False, True, "/srv", ""),
+    ]
 
 
 def test_processes_on_the_gpus_are_told_apart_by_their_control_group() -> None:

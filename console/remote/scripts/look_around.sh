@@ -83,8 +83,9 @@ section mounts
 cat /proc/self/mountinfo
 section attributes
 if command -v lsattr >/dev/null 2>&1; then
-  # shellcheck disable=SC2086 # a list of paths
-  root lsattr -d -- $own_files 2>/dev/null
+  # Of the folders, too: a file is replaced in its folder. Without escapes or blanks in the names.
+  # shellcheck disable=SC2046,SC2086 # a list of paths
+  root lsattr -d -- $own_files $(printf '%s\n' $own_files | sed 's!/[^/]*$!!' | sort -u) 2>/dev/null
 fi
 section packages
 if [ -d /var/lib/dpkg/info ] && [ -n "$own_files" ]; then

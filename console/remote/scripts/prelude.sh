@@ -123,6 +123,10 @@ describe_file() {
   printf 'kind=%s\npath=%s\n' "$1" "$2"
   if ! file_real=$(readlink -e -- "$2" 2>/dev/null) && ! file_real=$(root readlink -e -- "$2" 2>/dev/null); then
     file_real=$(readlink -m -- "$2" 2>/dev/null)
+    if ! readlink -e -- / >/dev/null 2>&1; then
+      printf 'real=%s\nerror=%s\n' "$2" 'readlink of this host knows no -e: the tools of coreutils are needed (BusyBox has too few)'
+      return 0
+    fi
     # A folder that may not be searched hides what is in it: that is not the same as nothing.
     if [ -d "${2%/*}" ] && [ ! -x "${2%/*}" ] && ! root test -x "${2%/*}" 2>/dev/null; then
       printf 'real=%s\nerror=its folder may not be searched\n' "${file_real:-$2}"

@@ -79,6 +79,10 @@ while IFS=$tab read -r path before after backup _; do
     fi
     temporary=$(dirname -- "$path")/.$(basename -- "$path").console-undo
     cp --preserve=all -T -- "$here/$backup" "$temporary"
+    flags=$(lsattr -d -- "$path" 2>/dev/null | cut -d ' ' -f 1 | tr -cd AcCdDjmsStux) || flags=
+    if [ -n "$flags" ]; then
+      chattr "+$flags" -- "$temporary" || echo "$path: its attributes $flags could not be kept" >&2
+    fi
     # Times of the backup would hide the edit from systemd.
     touch -- "$temporary"
     sync -- "$temporary"
