@@ -300,10 +300,11 @@ def writable(plan: Plan, facts: Facts) -> None:
                 )
             if path == edit.real_path and (place.immutable or place.append_only):
                 kind, flag = ("immutable", "i") if place.immutable else ("append-only", "a")
+                at = place.frozen_at or path
                 raise RefusedError(
-                    f"{place.frozen_at or path} has the {kind} attribute: somebody froze it on purpose",
+                    f"{at} has the {kind} attribute: somebody froze it on purpose",
                     where=plan.target.name,
-                    hint=f"ask them; lsattr -d {place.frozen_at or path} shows it, chattr -{flag} takes it away",
+                    hint=f"ask them; lsattr -d {at} shows it, chattr -{flag} {at} takes it away",
                 )
 
 

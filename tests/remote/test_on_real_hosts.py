@@ -270,7 +270,7 @@ async def test_an_undo_by_hand_on_the_host(host: Host, remote: Remote) -> None:
     table = base64.b64encode(f"{UNIT_PATH}\t{digests[0]}\t{digests[1]}\tbackup-1\n".encode()).decode()
     document = base64.b64encode(b'{"state": "open"}').decode()
     done = await remote.act(
-        "act_ledger.sh", "/var/lib/console", UNIT, "01RUN", document, table, "", UNIT_PATH, "backup-1"
+        "act_ledger.sh", "/var/lib/console", UNIT, "01RUN", document, table, "", "", UNIT_PATH, "backup-1"
     )
     assert done.exit_status == 0, done.complaint
     host.write_unit(UNIT, after)
