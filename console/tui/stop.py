@@ -65,6 +65,7 @@ class StopScreen(QuietModal[str]):
     _said: Sequence[str] = ()
 
     def on_armed(self) -> None:
+        self._said = ()  # once more with a layout: the scroll bar of the first one did not know the box yet
         self._show()
 
     def action_leave(self) -> None:
