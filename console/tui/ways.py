@@ -102,7 +102,8 @@ class Ways:
                 self._pick("Replay which trace?", traces_of(self.session), target, kind, SendsScreen)
             elif kind == "experiment":
                 if target.protected:
-                    self.app.notify(f"{target.name} is protected: console run RUNBOOK {target.name} --yes --reason …")
+                    text = f"{target.name} is protected: console run RUNBOOK {target.name} --yes --reason …"
+                    self.app.notify(text, markup=False)
                     return
                 self._pick("Try which experiment?", experiments_of(self.session), target, kind, TriesScreen)
             elif kind:
@@ -121,7 +122,8 @@ class Ways:
         if choices:
             self.app.push_screen(PickScreen(self.session, title, choices), picked)
         else:
-            self.app.notify("no frozen trace yet: console workload freeze FILE --name NAME", severity="warning")
+            text = "no frozen trace yet: console workload freeze FILE --name NAME"
+            self.app.notify(text, severity="warning", markup=False)
 
     def ask_to_send(self, words: Sequence[str], wanted: str, cost: str, asks: type[SendsScreen] = SendsScreen) -> None:
         def answered(sure: bool | None) -> None:
