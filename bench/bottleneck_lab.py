@@ -42,7 +42,7 @@ SCENARIOS = {
     "decode": Scenario(
         "decode bandwidth",
         {"concurrency": "1,8", "context": "1024", "output-tokens": "384", "requests": "8"},
-        {"prefill_tok_s": 4000.0, "step_ms": 60.0, "step_ms_per_token": 0.001},
+        {"prefill_tok_s": 2000.0, "step_ms": 60.0, "step_ms_per_token": 0.001},
         1.0,
     ),
     "cache": Scenario("KV capacity", LONG, {"prefill_tok_s": 100_000.0, "step_ms_per_token": 0.005}),
@@ -70,7 +70,11 @@ def one_target(root: Path, wanted: Scenario) -> str:
     try:
         environment = surroundings(root, lab.hosts_toml)
         words = [word for name, value in wanted.load.items() for word in (f"--{name}", value)]
-        subprocess.run([*CONSOLE, "measure", "load", *words], env=environment, capture_output=True, check=False)
+        loaded = subprocess.run([*CONSOLE, "measure", "load", *words, "--json"], env=environment,
+                                capture_output=True, text=True)  # fmt: skip
+        for event in map(json.loads, loaded.stdout.splitlines()):
+            if event["type"] == "level.measured" and event["level"]["state"] != "measured":
+                print(f"   {event['level']['streams']} streams: {event['level']['reason']}")
         return told(["diagnose", "gpu1/k26", "--bottleneck"], environment, "bottleneck")
     finally:
         lab.stop_now()
