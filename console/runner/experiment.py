@@ -16,6 +16,8 @@ from console.schema.runbook import Runbook, Value
 # How a run may end without ending the experiment: done; rolled back or refused, which is an answer about its arm.
 DONE, ABOUT_ITS_ARM = (0,), (1, 4)
 SETTLE = "settle"
+# What systemd says of too many starts: true of the experiment, not of the arm whose turn it was.
+START_LIMIT = "start-limit-hit"
 
 
 @dataclass(frozen=True)
@@ -115,12 +117,17 @@ def _serves(results: Sequence[Result], base: str) -> str:
 def _result(arm: str, versus: str, end: ArmEnd, kept: str) -> Result:
     if end.exit_code in DONE or end.exit_code == 10:
         return Result(arm, versus, end.figures, minutes=end.minutes, run=end.run, limit=end.limit, layer=end.layer)
-    if end.exit_code in ABOUT_ITS_ARM and arm != kept:
+    if end.exit_code in ABOUT_ITS_ARM and arm != kept and START_LIMIT not in end.why:
         return Result(arm, versus, {}, ok=False, minutes=end.minutes, run=end.run, why=end.why)
     raise stopped(end, arm)
 
 
 def stopped(end: ArmEnd, arm: str) -> RefusedError:
+    if START_LIMIT in end.why:
+        return RefusedError(
+            f"systemd starts it no more: too many restarts in StartLimitIntervalSec (run {end.run or '?'} of {arm})",
+            hint="systemctl reset-failed UNIT on the host, a larger StartLimitBurst, then the same with --continue",
+        )
     return RefusedError(
         f"run {end.run or '?'} of {arm} ended with {end.exit_code}: {end.why or 'its end says nothing of the arm'}",
         hint="console runs --open says what is left; then the same command with --continue goes on",

@@ -112,6 +112,17 @@ def test_an_end_that_says_nothing_of_its_arm_stops_it(runbook: Runbook, log: Exp
     assert log.results() == []
 
 
+def test_a_start_limit_is_no_answer_about_the_arm_whose_turn_it_was(runbook: Runbook, log: ExperimentLog) -> None:
+    def limited(name: str, variables: dict[str, Value]) -> ArmEnd:
+        if name == "base":
+            return ArmEnd(0, "r1", {"tok_min_gpu": [9000.0], "ttft_p95_s": [1.0]}, 3.0)
+        return ArmEnd(4, "r2", {}, 3.0, why="systemd started nothing: the unit is failed (start-limit-hit)")
+
+    with pytest.raises(RefusedError, match=r"too many restarts in StartLimitIntervalSec \(run r2 of more_memory\)"):
+        conduct(runbook, GIVEN, log, limited, lambda _text: None)
+    assert [one.arm for one in log.results()] == ["base"]
+
+
 def test_what_is_wrong_is_said_before_anything_runs(runbook: Runbook, tmp_path: Path) -> None:
     wrong = runbook.model_copy(
         update={"experiment": runbook.experiment.model_copy(update={"arms": {"a": {"speeed": "1"}}})}  # type: ignore[union-attr]
