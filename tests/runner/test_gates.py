@@ -14,7 +14,22 @@ pytestmark = pytest.mark.xdist_group("gates")
 RUNBOOK = Path(__file__).parents[2] / "runbooks" / "kv_cache_fp8.toml"
 
 
-def test_answers_that_hold_let_an_fp8_cache_stay_and_wrong_long_ones_bring_the_old_one_back(desk: Desk) -> None:
+STRUCTURE = """\
+schema = 1
+name = "structure"
+title = "Are calls and objects still read?"
+on_failure = "stop"
+
+[[step]]
+uses = "gate.quality"
+contexts = []
+valid = ["tools", "json"]
+"""
+
+
+def test_answers_that_hold_let_an_fp8_cache_stay_and_wrong_long_ones_bring_the_old_one_back(
+    desk: Desk, tmp_path: Path
+) -> None:
     before = desk.unit_text()
     desk.lab.set_fault("lossy-recall", above_context=20_000)
     code, events = desk.extend_with(RUNBOOK, "--yes")
@@ -27,10 +42,19 @@ def test_answers_that_hold_let_an_fp8_cache_stay_and_wrong_long_ones_bring_the_o
     assert "quality is lost: 3 of 6 hidden codes found, lost at" in gate["message"]
 
     desk.lab.set_fault(None)
-    code, events = desk.extend_with(RUNBOOK, "--yes")
+    code, events = desk.extend_with(RUNBOOK, "--yes", "--set", "valid=tools,json")
     assert (code, of_type(events, "target.finished")[0]["outcome"]) == (0, "verified")
-    (found,) = [one for one in of_type(events, "finding.made") if one["name"] == "retrieval"]
-    assert (found["value"], found["n"]) == (1.0, 6)
+    told = {one["name"]: (one["value"], one["n"]) for one in of_type(events, "finding.made")}
+    assert (told["retrieval"], told["valid_calls"], told["valid_json"]) == ((1.0, 6), (1.0, 4), (1.0, 4))
+
+    # What the fp8 cache that serves now costs calls of tools fails the same gate.
+    desk.lab.set_fault("broken-calls")
+    (tmp_path / "structure.toml").write_text(STRUCTURE)
+    code, events = desk.extend_with(tmp_path / "structure.toml", "--yes")
+    assert code == 1
+    (gate,) = [one for one in of_type(events, "step.finished") if one["uses"] == "gate.quality"]
+    assert "0 of 4 calls of tools can be read: tools 1: get_weather: no JSON" in gate["message"]
+    assert "0 of 4 JSON objects can be read: json 1: no JSON" in gate["message"]
 
 
 ASKS = """\
@@ -59,33 +83,3 @@ def test_an_evaluation_of_the_operators_own_reaches_the_engine(
     assert code == expected
     (found,) = [one for one in of_type(events, "finding.made") if one["name"] == "evaluation"]
     assert (found["value"], found["method"], found["flags"]) == (1.0, "command", [f"threshold {threshold:g}"])
-
-
-STRUCTURE = """\
-schema = 1
-name = "structure"
-title = "Are calls and objects still read?"
-on_failure = "stop"
-
-[[step]]
-uses = "gate.quality"
-contexts = []
-valid = ["tools", "json"]
-"""
-
-
-def test_calls_and_objects_that_a_program_reads_pass_and_broken_ones_bring_the_old_cache_back(
-    desk: Desk, tmp_path: Path
-) -> None:
-    book = tmp_path / "structure.toml"
-    book.write_text(STRUCTURE)
-    code, events = desk.extend_with(book, "--yes")
-    assert code == 0
-    found = {one["name"]: (one["value"], one["n"]) for one in of_type(events, "finding.made")}
-    assert (found["valid_calls"], found["valid_json"]) == ((1.0, 4), (1.0, 4))
-
-    desk.lab.set_fault("broken-calls")
-    code, events = desk.extend_with(RUNBOOK, "--yes", "--set", "valid=tools,json")
-    assert [event["outcome"] for event in of_type(events, "target.finished")] == ["rolled-back"]
-    (gate,) = [one for one in of_type(events, "step.finished") if one["uses"] == "gate.quality"]
-    assert "0 of 4 calls of tools can be read: tools 1: get_weather: no JSON" in gate["message"]
