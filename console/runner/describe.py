@@ -11,7 +11,7 @@ from console.planning import differences
 from console.planning.estimates import prices as prices
 from console.schema.change import Change, FileChange, RestartChange
 from console.schema.events import EditPlanned, Event, PlanMade
-from console.schema.facts import Facts
+from console.schema.facts import PRIVATE, Facts
 from console.schema.hosts import Inventory
 from console.schema.plan import Plan, PlannedStep
 from console.steps.coming_back import comes_back
@@ -26,7 +26,7 @@ ENGINE_VARIABLES = (
 
 def facts(read: Facts) -> dict[str, Any]:
     """Facts for the log. Of the process's environment only what engines read: the rest is nobody's business."""
-    body = read.model_dump(mode="json", exclude={"process": {"environment"}})
+    body = read.model_dump(mode="json", exclude=PRIVATE)
     kept = {name: value for name, value in read.process.environment.items() if name.startswith(ENGINE_VARIABLES)}
     body["process"]["environment"] = dict(sorted(kept.items()))
     return body

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -281,3 +282,6 @@ class Facts(Read):
 
 
 FACT_NAMES = frozenset(Facts(target="", read_at="", host=HostState(), unit=UnitState(id="")).names())
+
+# The environments of processes are nobody's business in a log or a record.
+PRIVATE: Mapping[str, Any] = {"process": {"environment"}, "nodes": {"__all__": {"process": {"environment"}}}}

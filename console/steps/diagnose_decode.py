@@ -18,6 +18,7 @@ from console.analysis.diagnosis.window import Window
 from console.analysis.statistics.distributions import t_quantile
 from console.facts.speed import look_at_speed, watch_counters
 from console.results.queries.speed import KnownSpeed, known_speed
+from console.schema.facts import PRIVATE
 from console.schema.hosts import Target
 from console.schema.names import Seconds
 from console.schema.plan import OnAbort
@@ -139,6 +140,6 @@ def baselines_of(text: str) -> Iterator[Baseline]:
 def _compared(io: StepIO, known: KnownSpeed) -> Compared | None:
     if not known.facts:
         return None
-    now = io.before.model_dump(mode="json", exclude={"process": {"environment"}})
+    now = io.before.model_dump(mode="json", exclude=PRIVATE)
     masked: dict[str, Any] = io.reader.redactor.tree(now)
     return compare(known.facts, masked, known.since)

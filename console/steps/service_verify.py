@@ -9,7 +9,7 @@ from console.errors import NotServedError, RestartedByOthersError, UnreachableEr
 from console.facts.collect import collect
 from console.remote.systemd import unit_state
 from console.schema.events import FactsRead, FindingMade, StepProgress, Verified
-from console.schema.facts import Facts
+from console.schema.facts import PRIVATE, Facts
 from console.schema.hosts import Target
 from console.schema.plan import OnAbort
 from console.schema.serving import Serving
@@ -50,8 +50,7 @@ class ServiceVerify(Step):
 
     async def run(self, io: StepIO) -> StepResult:
         facts = await collect(io.reader, io.engine, patience_s=PATIENCE_S)
-        # The process's environment is nobody's business in a record.
-        shown = facts.model_dump(mode="json", exclude={"process": {"environment"}})
+        shown = facts.model_dump(mode="json", exclude=PRIVATE)
         io.emit(FactsRead(target=facts.target, when="after", facts=shown))
         self._same_process(io, facts)
         ranks.run_it(io, facts)

@@ -98,6 +98,9 @@ def test_all_ranks_together_and_back_from_elsewhere(pair: list[Host], desk: Desk
     begun = [int(host.show(UNIT, "InactiveExitTimestampMonotonic")) for host in pair]
     assert ended[0] <= ended[1] < min(begun)
     assert [host.exists(f"{LEDGER}/{UNIT}/{done.run_id}/change.json") for host in pair] == [True, True]
+    nodes = [node for event in done.of("facts.read") for node in event["facts"]["nodes"]]
+    assert nodes
+    assert not any("environment" in node["process"] for node in nodes)
     assert len(desk.commits()) == 1
     assert desk.trailers()["Change"] == ["context_length 32768 -> 200000"]
     said = pair[1].out("sh", f"{LEDGER}/{UNIT}/{done.run_id}/undo.sh", "--no-restart")
@@ -130,8 +133,11 @@ def test_a_rank_that_cannot_start_takes_all_of_them_back(pair: list[Host], desk:
 
 
 @pytest.mark.by_hand
-@pytest.mark.parametrize("at", ["file", "restart"])
-def test_a_killed_run_is_put_back_on_all_of_them(pair: list[Host], desk: Desk, at: str) -> None:
+@pytest.mark.parametrize(
+    ("at", "word", "window"),
+    [("file", "rollback", "32768"), ("restart", "rollback", "32768"), ("restart", "resume", "200000")],
+)
+def test_a_killed_run_is_finished_on_all_of_them(pair: list[Host], desk: Desk, at: str, word: str, window: str) -> None:
     """Killed while the second host's file is written, and while the ranks are stopped and started."""
     before = [host.read_bytes(UNIT_FILE) for host in pair]
     going = desk.start("run", EXTEND_CONTEXT)
@@ -147,10 +153,10 @@ def test_a_killed_run_is_put_back_on_all_of_them(pair: list[Host], desk: Desk, a
     closed = desk.console("recover")
     assert closed.code in (0, 3, 9), closed.err
 
-    back = desk.console("rollback", killed.run_id, "--yes")
+    again = desk.console(word, killed.run_id, "--yes")
 
-    assert back.code == 0, back.err
-    assert [host.read_bytes(UNIT_FILE) for host in pair] == before
-    assert windows(pair) == [("32768",) * 3] * 2
-    assert serving(pair[0]) == 32768
+    assert again.code == 0, again.err
+    assert [host.read_bytes(UNIT_FILE) for host in pair] == [text.replace(b"32768", window.encode()) for text in before]
+    assert windows(pair) == [(window,) * 3] * 2
+    assert serving(pair[0]) == int(window)
     assert desk.open_runs() == []
