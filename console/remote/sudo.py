@@ -88,6 +88,8 @@ def _edit(path: str, entry: str, run: str) -> Iterator[tuple[str, ...]]:
     yield ("dd", f"of={temporary}", "conv=fsync", "status=none")
     yield ("sha256sum", "--", temporary)
     if run == RUN:  # of few files, and known only when they are replaced
+        for name in ("files.tsv", "change.json"):
+            yield ("cat", "--", f"{entry}/{name}")
         yield ("lsattr", "-d", "--", path)
         yield ("chattr", "*", "--", temporary)
     yield ("mv", "-f", "-T", "--", temporary, path)

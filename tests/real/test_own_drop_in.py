@@ -12,6 +12,7 @@ from tests.hosts.host import Host
 from tests.real.books import guarded
 from tests.real.conftest import MakeDesk
 from tests.real.desk import EXTEND_CONTEXT, Desk
+from tests.real.held import held
 from tests.real.state_of import LEDGER, UNIT_FILE, comes_to_serve, flag, tree
 
 pytestmark = pytest.mark.real_host
@@ -128,6 +129,35 @@ def test_of_a_unit_that_not_everybody_may_read_and_of_a_folder_that_two_units_sh
     assert desk.console("rollback", done.run_id, "--yes").code == 0
     assert not host.exists(DROP_IN)
     assert host.exists(FOLDER)  # it was there before
+
+
+@pytest.mark.by_hand
+@pytest.mark.parametrize("verb", ["rollback", "run"])
+def test_what_a_crash_left_before_it_was_there_goes_with_the_next_run(host: Host, desk: Desk, verb: str) -> None:
+    package(host)
+    before = tree(host, "/etc/systemd/system")
+    with held(host, "ln", "*/50-console.conf*") as point:
+        going = desk.start("run", EXTEND_CONTEXT)
+        assert point.reached()
+        going.stop(signal.SIGKILL)
+        going.end()
+        host.run("pkill", "-KILL", "-f", "^/bin/sh -s", check=False)
+        host.run("pkill", "-KILL", "-f", "/usr/local/bin/ln")
+    left = host.out("find", FOLDER, "-name", ".50-console.conf.console-*")
+    assert left
+    if verb == "rollback":
+        done = desk.console("rollback", f"{host.name}/k26", "--yes")
+        assert done.code == 0, done.err
+        assert not host.exists(FOLDER)
+        assert [line.split()[0] for line in tree(host, "/etc/systemd/system").splitlines()] == [
+            line.split()[0] for line in before.splitlines()
+        ]
+    else:
+        desk.console("recover")
+        done = desk.console("resume", going.end().run_id, "--yes")
+        assert done.code == 0, done.err
+        assert not host.exists(left)
+        assert host.exists(DROP_IN)
 
 
 @pytest.mark.by_hand

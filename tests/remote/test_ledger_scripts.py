@@ -101,6 +101,33 @@ async def test_an_unreadable_document_counts_as_open(remote: Remote, sshd: Sshd,
     assert parse_documents(output.sections["ledger"]) == []
 
 
+@pytest.mark.parametrize(("others", "came_with_it"), [(False, True), (True, True), (False, False)])
+async def test_what_a_killed_run_left_goes_when_it_is_settled(
+    remote: Remote, sshd: Sshd, unit: Path, others: bool, came_with_it: bool
+) -> None:
+    made = sshd.folder / f"{UNIT}.d" / "50-console.conf"
+    made.parent.mkdir()
+    left = [unit.parent / f".{unit.name}.console-01A", made.parent / f".{made.name}.console-01A"]
+    other = unit.parent / f".{unit.name}.console-01B"
+    for path in (*left, other, *([made.parent / "10-more.conf"] if others else [])):
+        path.touch()
+    await write(remote, sshd, unit, "01A")
+    with (sshd.state / UNIT / "01A" / "files.tsv").open("a") as table:
+        table.write(f"{made}\tabsent\t{digest(AFTER)}\t-\t\n")
+    document = {"state": "open", "run": "01A", "plan": {"changes": [{"kind": "file", "folder": came_with_it}]}}
+    (sshd.state / UNIT / "01A" / "change.json").write_text(json.dumps(document, indent=1))
+
+    output = await remote.act("act_ledger_settle.sh", str(sshd.state), UNIT, "rolled-back", "01A")
+
+    assert output.exit_status == 0, output.complaint
+    assert not [path for path in left if path.exists()]
+    assert other.exists()  # of a run that is not settled
+    assert unit.read_text() == BEFORE
+    assert made.parent.exists() == (others or not came_with_it)
+    seen = await remote.look("look_ledger.sh", str(sshd.state), UNIT)
+    assert [(entry.run, entry.state) for entry in parse_ledger(seen.sections["ledger"])] == [("01A", "rolled-back")]
+
+
 async def test_its_end_is_written_over_it(remote: Remote, sshd: Sshd, unit: Path) -> None:
     await write(remote, sshd, unit)
     closed = b64(json.dumps({"run": "01RUN", "state": "verified"}))

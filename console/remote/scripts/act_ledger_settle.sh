@@ -1,6 +1,6 @@
 # shellcheck shell=sh disable=SC2034,SC2154
 # act_ledger_settle.sh STATE_FOLDER UNIT WORD RUN...
-# Says of earlier entries how a later run settled them.
+# Says of earlier entries how a later run settled them, and takes away what a killed one left beside a file.
 folder=$1/$2 word=$3
 shift 3
 for run in "$@"; do
@@ -13,5 +13,19 @@ for run in "$@"; do
   root chmod 0600 -- "$entry/.change.json.new" || exit
   root sync -- "$entry/.change.json.new" || exit
   root mv -f -T -- "$entry/.change.json.new" "$entry/change.json" || exit
+  root cat -- "$entry/files.tsv" 2>/dev/null | while IFS='	' read -r path before rest; do
+    if [ -e "${path%/*}/.${path##*/}.console-$run" ]; then
+      root rm -f -- "${path%/*}/.${path##*/}.console-$run"
+    fi
+    # A folder that came for the one file that was never made.
+    case $before:${path%/*} in
+      absent:*.service.d)
+        if [ -d "${path%/*}" ] && [ ! -L "${path%/*}" ] && [ -z "$(ls -A -- "${path%/*}")" ] &&
+          root cat -- "$entry/change.json" | grep -q '"folder": true'; then
+          root rmdir -- "${path%/*}"
+        fi
+        ;;
+    esac
+  done
 done
 exit 0
