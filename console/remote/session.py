@@ -316,7 +316,7 @@ class Remote(Reader):
         return found
 
     def noting(self, text: str) -> Remote:
-        """The same host; an act under the lock that succeeds leaves `text` in the log of the host that it acts on."""
+        """The same host; the first act under the lock that succeeds leaves `text` in the log of the host it acts on."""
         other = copy(self)
         other.note = text
         other.adopt([node.noting(text) for node in self.nodes])
@@ -339,7 +339,7 @@ class Remote(Reader):
         if not script.startswith("act_"):
             raise InternalError(f"{script} is not an act")
         mark, name = new_mark(), name or new_name(lock)
-        rendered = self._render(script, args, mark, lock=lock, note=self.note if lock else "")
+        rendered = self._render(script, args, mark, lock=lock, note=self.note if lock and not self._left else "")
         got = await self._link.run(rendered, timeout_s=timeout_s, name=name)
         self._left = self._left or (bool(lock and self.note) and got.exit_status == 0)
         if not got.started:
