@@ -36,18 +36,24 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     (target,) = bind(inventory(arguments), [arguments.target] if arguments.target else [], (), None)
     facts = asyncio.run(_look(target, output, connecting.connections(arguments, output)))
     if arguments.sudoers:
-        output.data(sudoers(target, editable(facts), facts.host.login_user, new=makeable(facts)))
+        for place, seen in zip((target, *target.nodes), (facts, *facts.nodes), strict=True):
+            if target.nodes:
+                output.data(f"# on {place.host_name}, rank {place.rank}:")
+            output.data(sudoers(place, editable(seen), seen.host.login_user, new=makeable(seen)))
         return 0
     sick, fatal, odd = examined(facts, target)
+    for place, seen in zip(target.nodes, facts.nodes, strict=True):
+        for said, more in zip((sick, fatal, odd), examined(seen, place), strict=True):
+            said += [f"{place.host_name}: {text}" for text in more]
     if arguments.json:
         output.json({"target": target.name, "blocks": [*fatal, *sick], "warnings": odd, "verdict": verdict(facts)})
     else:
-        said = [f"{target.name}  {facts.unit.id}"]
-        said += labelled("BLOCKS", [*fatal, *sick], 80)
-        said += labelled("WARNS", odd, 80)
-        said += [] if sick or fatal or odd else [" nothing to mend"]
-        said += [f" {verdict(facts)}"] if not sick else []
-        output.data("\n".join(said))
+        lines = [f"{target.name}  {facts.unit.id}"]
+        lines += labelled("BLOCKS", [*fatal, *sick], 80)
+        lines += labelled("WARNS", odd, 80)
+        lines += [] if sick or fatal or odd else [" nothing to mend"]
+        lines += [f" {verdict(facts)}"] if not sick else []
+        output.data("\n".join(lines))
     return 1 if sick or fatal else 0
 
 

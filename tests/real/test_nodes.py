@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.hosts.engine_unit import FOLDER, UNIT, install_simulator, serving, start_and_wait, unit_text
+from tests.hosts.engine_unit import FOLDER, UNIT, install_simulator, serving, set_simulator, start_and_wait, unit_text
 from tests.hosts.host import Host
 from tests.real.conftest import MakeDesk
 from tests.real.desk import EXTEND_CONTEXT, Desk
@@ -82,6 +82,12 @@ def windows(pair: list[Host]) -> list[tuple[str, str, str]]:
 def test_all_ranks_together_and_back_from_elsewhere(pair: list[Host], desk: Desk, make_desk: MakeDesk) -> None:
     before = [host.read_bytes(UNIT_FILE) for host in pair]
     planned = desk.console("plan", EXTEND_CONTEXT)
+    doctor = desk.console("doctor", "--sudoers")
+
+    assert [line for line in doctor.out.splitlines() if line.startswith("# on ")] == [
+        f"# on {host.name}, rank {rank}:" for rank, host in enumerate(pair)
+    ]
+    assert doctor.out.count(f"/usr/bin/systemctl stop --no-block -- {UNIT}") == 2
 
     assert planned.code == 0, planned.err
     assert f"on {pair[1].name}:" in planned.out
@@ -160,3 +166,35 @@ def test_a_killed_run_is_finished_on_all_of_them(pair: list[Host], desk: Desk, a
     assert windows(pair) == [(window,) * 3] * 2
     assert serving(pair[0]) == int(window)
     assert desk.open_runs() == []
+
+
+@pytest.mark.by_hand
+def test_a_stop_in_the_wait_puts_all_of_them_back(pair: list[Host], desk: Desk) -> None:
+    set_simulator(pair[0], load_s=200.0)
+    before = [host.read_bytes(UNIT_FILE) for host in pair]
+    going = desk.start("run", EXTEND_CONTEXT, "--on-abort", "rollback")
+    going.wait_for_phase("weights", "starting")
+    set_simulator(pair[0], load_s=QUICK_LOAD_S)
+    going.stop(signal.SIGINT)
+
+    done = going.end()
+
+    assert done.code == 4, done.err
+    assert [host.read_bytes(UNIT_FILE) for host in pair] == before
+    assert windows(pair) == [("32768",) * 3] * 2
+    assert serving(pair[0]) == 32768
+    assert all(lock_is_free(host) for host in pair)
+
+
+@pytest.mark.by_hand
+def test_a_rank_whose_connection_dies_under_the_restart_is_found_again(pair: list[Host], desk: Desk) -> None:
+    going = desk.start("run", EXTEND_CONTEXT)
+    going.wait_for(lambda event: event["type"] == "change.intended" and event["change"]["kind"] == "restart")
+    pair[1].run("pkill", "-KILL", "-f", "sshd: root")
+
+    done = going.end()
+
+    assert done.code == 0, done.err
+    assert "lost" in [event["state"] for event in done.of("lock.changed")]
+    assert windows(pair) == [("200000",) * 3] * 2
+    assert serving(pair[0]) == 200000
