@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from console.cli import one_step
 from console.cli.output import Output
 from console.schema.events import ConclusionMade, Event, FindingMade
+
+if TYPE_CHECKING:
+    from console.analysis.diagnosis.placement import Member
 
 
 class Members:
@@ -41,17 +45,15 @@ class Members:
 
     def group(self) -> str:
         """Where the load of the group lies: seconds at work of each over the same time, and prompts found cached."""
-        from console.analysis.diagnosis.bottleneck import Member, bottleneck
+        from console.analysis.diagnosis.bottleneck import bottleneck
 
         busy_s = max((one.get("busy_s", 0.0) for one in self.load.values()), default=0.0)
-        members = [
-            Member(name, one.get("request_s", 0.0) / busy_s, one["hit_percent"] / 100 if "hit_percent" in one else None)
-            for name, one in self.load.items()
-            if busy_s
-        ]
+        members = [member(name, one, busy_s) for name, one in self.load.items() if busy_s]
         found = bottleneck([], members)
         silent = len(self.limits) - len(self.load)
         text = found.sentence() if found.kind else f"load is even over {len(members)} members"
+        named = [sign for sign in found.signs if sign.kind == found.kind]
+        text += "".join(f"; would confirm it: {sign.confirm}; next {sign.layer}" for sign in named)
         text = text if busy_s else "no load in any member's log: look again when there is some"
         return text + (f"; {silent} say nothing of theirs" if silent else "")
 
@@ -65,6 +67,17 @@ class Members:
             for one in self.more.get(target, []):
                 yield from wrap(one, 80)
             yield from room_lines(self.rooms.get(target, []), self.accepts.get(target, []), self.drafter.get(target))
+
+
+def member(name: str, seen: Mapping[str, float], busy_s: float) -> Member:
+    """One member by the figures of its log. One that started within that time is taken by what it did since."""
+    from console.analysis.diagnosis.placement import Member
+
+    age_s = seen.get("age_s")
+    hit = seen.get("new_hit_percent") if "new_request_s" in seen else seen.get("hit_percent")
+    over_s = min(busy_s, age_s) if age_s and "new_request_s" in seen else busy_s
+    request_s = seen.get("new_request_s", seen.get("request_s", 0.0))
+    return Member(name, request_s / over_s, None if hit is None else hit / 100, age_s)
 
 
 def run(arguments: argparse.Namespace, output: Output) -> int:

@@ -37,6 +37,8 @@ class Counters:
     engine_steps: float | None = None
     requests_running: int | None = None
     requests_waiting: int | None = None
+    running_by_replica: Mapping[str, int] = field(default_factory=dict)  # dp0, "engine 1"; empty: it does not say
+    retracted: float | None = None  # requests taken back for lack of room
     pool_usage: float | None = None  # 0 to 1; of several ranks the fullest
     accept_length: float | None = None
     pool_tokens: int | None = None
@@ -72,6 +74,15 @@ class Metrics:
     def smallest(self, *names: str) -> float | None:
         values = [sample.value for name in names for sample in self.samples.get(name, ())]
         return min(values, default=None)
+
+    def by_label(self, name: str, label: str, prefix: str) -> dict[str, int]:
+        """A gauge by the values of one label, `prefix` before each; of several ranks that say it the largest."""
+        found: dict[str, int] = {}
+        for sample in self.samples.get(name, ()):
+            if label in sample.labels and sample.value >= 0:
+                key = f"{prefix}{sample.labels[label]}"
+                found[key] = max(found.get(key, 0), int(sample.value))
+        return found
 
     def label(self, name: str, label: str) -> str | None:
         """The first value of a label, such as those of an `…_info` metric."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from console.engines import sglang_replies
 from console.engines.base import Generation, Reply, Request
-from console.engines.bodies import as_list, object_of, read_json, summed
+from console.engines.bodies import as_count, as_list, object_of, read_json, summed
 from console.engines.marks import OURS
 from console.engines.tallies import tallies
 from console.schema.traffic import Counters, Traffic
@@ -70,7 +70,12 @@ class SGLangMeasuring:
     def read_traffic(self, replies: Mapping[str, Reply]) -> Traffic:
         loads = [item for item in as_list(object_of(replies.get("/v1/loads")).get("loads")) if isinstance(item, dict)]
         if loads:
-            return Traffic(summed(loads, "num_running_reqs"), summed(loads, "num_waiting_reqs"))
+            by_replica = {
+                f"dp{item['dp_rank']}": count
+                for item in loads
+                if type(item.get("dp_rank")) is int and (count := as_count(item.get("num_running_reqs"))) is not None
+            }
+            return Traffic(summed(loads, "num_running_reqs"), summed(loads, "num_waiting_reqs"), by_replica)
         old = replies.get("/get_load")
         body = read_json(old.body) if old is not None and old.status == 200 else None
         ranks = [item for item in as_list(body) if isinstance(item, dict)]

@@ -181,6 +181,8 @@ def counters(reply: Reply) -> Counters:
         draft_steps=found.sum("sglang:spec_verify_calls"),
         requests_running=found.count("sglang:num_running_reqs"),
         requests_waiting=found.count("sglang:num_queue_reqs"),
+        running_by_replica=found.by_label("sglang:num_running_reqs", "dp_rank", "dp"),
+        retracted=found.sum("sglang:num_retracted_requests"),
         pool_usage=found.largest("sglang:token_usage"),
         accept_length=found.largest("sglang:spec_accept_length"),
         pool_tokens=int(pool) if pool else None,

@@ -101,7 +101,7 @@ class VLLMMeasuring:
 
     def read_traffic(self, replies: Mapping[str, Reply]) -> Traffic:
         counted = vllm_replies.counters(replies.get("/metrics", Reply(0)))
-        return Traffic(counted.requests_running, counted.requests_waiting)
+        return Traffic(counted.requests_running, counted.requests_waiting, counted.running_by_replica)
 
     def counters_request(self) -> Request | None:
         return Request("GET", "/metrics")

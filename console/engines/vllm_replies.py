@@ -88,6 +88,8 @@ def counters(reply: Reply) -> Counters:
         engine_steps=steps,
         requests_running=found.count("vllm:num_requests_running"),
         requests_waiting=found.count("vllm:num_requests_waiting"),
+        running_by_replica=found.by_label("vllm:num_requests_running", "engine", "engine "),
+        retracted=found.sum("vllm:num_preemptions"),
         pool_usage=found.largest("vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc"),
         accept_length=1 + accepted / drafts if drafts and accepted is not None else None,
         pool_tokens=int(blocks) * int(size) if blocks.isdigit() and size.isdigit() else None,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from console.analysis.diagnosis.placement import UNEVEN
+from console.analysis.diagnosis.replica_spread import replica_spread, why_not
 from console.analysis.statistics.sweep import SweepFit
 from console.measure.workload import Workload
 from console.schema.cells import Cell
@@ -143,6 +145,8 @@ def of_level(target: str, level: Level, text_class: str) -> FindingMade:
         figures["kv_use_percent"] = round(100 * level.pool_usage_most, 1)
     if level.queued_most is not None:
         figures["queued_most"] = float(level.queued_most)
+    if level.retracted is not None:
+        figures["retracted"] = float(level.retracted)
     found_one = {
         **common,
         "name": "load_throughput",
@@ -154,6 +158,24 @@ def of_level(target: str, level: Level, text_class: str) -> FindingMade:
         "figures": figures,
     }
     return FindingMade.model_validate(found_one)
+
+
+def of_spread(target: str, level: Level, expected: int) -> FindingMade:
+    """How a load lay over the replicas of one server; `expected` of them by its settings."""
+    seen = replica_spread(level.replicas)
+    if seen is None:
+        return FindingMade(target=target, name="load_spread", value=why_not(level.replicas, expected))
+    return FindingMade(
+        target=target,
+        name="load_spread",
+        value=round(100 * seen.share, 1),
+        unit="% of mean",
+        n=seen.replicas,
+        method="sd over replicas",
+        source=f"hottest {seen.hottest.name}",
+        figures={"hottest_running": seen.hottest.running, "coolest_running": seen.coolest.running},
+        flags=(f"hottest {seen.hottest.name}", *((f"uneven: above {100 * UNEVEN:.0f} %",) if seen.uneven else ())),
+    )
 
 
 def finite(value: float) -> float | None:

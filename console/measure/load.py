@@ -14,6 +14,7 @@ from console.analysis.statistics.quantiles import quantile
 from console.measure.bench import Answer, Bench
 from console.measure.latencies import between_tokens_s, figures_of
 from console.measure.pairs import others
+from console.measure.replica_looks import ReplicaLooks
 from console.schema.loads import Level, Sent
 
 # How often the server is asked how busy it is, and our own loop how late; seconds.
@@ -53,6 +54,7 @@ class LoadLevel:
     running: list[int] = field(default_factory=list)
     queued: list[int] = field(default_factory=list)
     usage: list[float] = field(default_factory=list)
+    replicas: ReplicaLooks = field(default_factory=ReplicaLooks)
     foreign: bool = False
     said_s: float = -math.inf
 
@@ -162,6 +164,7 @@ class LoadLevel:
                 await self.bench.reader.fetch(self.bench.engine.counters_request())
             )
             self.usage += [] if counted.pool_usage is None else [counted.pool_usage]
+            self.replicas.add(traffic.by_replica or counted.running_by_replica, counted.retracted)
 
     def _verdict(self) -> tuple[str, str]:
         if self.foreign:
@@ -226,6 +229,8 @@ class LoadLevel:
                 "queued_most": max(self.queued, default=None),
                 "queued_usual": sorted(self.queued)[len(self.queued) // 2] if self.queued else None,
                 "pool_usage_most": max(self.usage, default=None),
+                "retracted": self.replicas.retracted,
+                "replicas": self.replicas.loads(),
                 "client_lag_ms": None if lag_s is None else lag_s * 1000,
                 "figures": figures,
                 "flags": [*flags, *few],

@@ -68,7 +68,8 @@ class Replay(LoadLevel):
 
     def _keep_of(self, index: int, one: Planned, sent_s: float, answer: Answer) -> None:
         self._keep(one.at_s, sent_s, answer)
-        kept = self.sent[-1]
+        kept = self.sent[-1].model_copy(update={"known_prompt_tokens": one.known})
+        self.sent[-1] = kept
         if not answer.read.error:
             early = "" if kept.completion_tokens == one.output else "ended early"
             kept = kept.model_copy(update={"refused": early})

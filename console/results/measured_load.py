@@ -6,6 +6,7 @@ import csv
 import io
 from collections.abc import Sequence
 
+from console.analysis.diagnosis.replica_spread import replica_spread
 from console.results.spreadsheet import text
 from console.results.svg import curve
 from console.schema.loads import Level
@@ -16,7 +17,8 @@ FIGURES = (
 )  # fmt: skip
 COLUMNS = (
     "streams", "per_s", "state", "reason", "requests", "refused", "tok_min_gpu", "gpus", "window_s",
-    *FIGURES, "running_most", "queued_most", "pool_usage_most", "client_lag_ms", "flags",
+    *FIGURES, "running_most", "queued_most", "pool_usage_most", "retracted", "replicas", "spread_percent", "hottest",
+    "client_lag_ms", "flags",
 )  # fmt: skip
 # What fits a page; the rest is in the file.
 REPORTED = (
@@ -44,13 +46,28 @@ def table(levels: Sequence[Level]) -> str:
 
 def row(level: Level, columns: Sequence[str] = COLUMNS) -> tuple[str, ...]:
     """A level as these columns name it."""
+    spread = replica_spread(level.replicas)
     own: dict[str, object] = {
+        "replicas": len(level.replicas) or None,
+        "spread_percent": None if spread is None else round(100 * spread.share, 1),
+        "hottest": None if spread is None else spread.hottest.name,
         **{name: level.figures.get(name) for name in FIGURES},
         "requests": len(level.requests),
         "refused": sum(bool(one.refused) for one in level.requests),
         "flags": "; ".join(level.flags),
     }
     return tuple(text(own[name] if name in own else getattr(level, name)) for name in columns)
+
+
+def name(level: Level) -> str:
+    return f"{level.per_s:.3g}/s" if level.per_s else f"{level.streams} streams"
+
+
+def beside(level: Level) -> str:
+    """What the engine took back meanwhile, and how the load lay over its replicas; empty for what is not known."""
+    spread = replica_spread(level.replicas)
+    told = [f"{level.retracted} requests taken back for lack of room"] if level.retracted else []
+    return "; ".join([*told, *([f"load spread {spread.sentence()}"] if spread else [])])
 
 
 def chart_of(record: Record) -> str:

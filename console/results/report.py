@@ -82,6 +82,8 @@ def _measured(record: Record) -> Iterator[str]:
         yield from ("![Step time over context](sweep.svg)", "")
     shown = measured_load.REPORTED
     yield from _section("Load", shown, (measured_load.row(level, shown) for level in record.loads))
+    beside = [(measured_load.name(level), told) for level in record.loads if (told := measured_load.beside(level))]
+    yield from _section("Beside the load", ("level", "seen"), beside)
     if measured_load.chart_of(record):
         yield from ("![Throughput under load](load.svg)", "")
 

@@ -20,8 +20,17 @@ class Sent(Read):
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     cached_tokens: int | None = None
+    known_prompt_tokens: int | None = None  # of its prompt, that earlier requests of a replay had
     finish: str = ""
     refused: str = ""
+
+
+class ReplicaLoad(Read):
+    """Requests at work on one data-parallel replica of a server, over the looks of a level."""
+
+    name: str  # as the engine numbers it: dp0, engine 1
+    running: float  # on average
+    running_most: int | None = None
 
 
 class Level(Read):
@@ -39,6 +48,8 @@ class Level(Read):
     queued_most: int | None = None
     queued_usual: int | None = None  # the middle of all looks: a wave of beginnings is no queue
     pool_usage_most: float | None = None  # 0 to 1
+    retracted: int | None = None  # requests taken back for lack of room meanwhile
+    replicas: tuple[ReplicaLoad, ...] = ()  # empty: the engine does not say
     client_lag_ms: float | None = None  # p99 of how late our own loop was
     figures: dict[str, float] = Field(default_factory=dict)  # ttft_p50_s, itl_p95_ms, e2e_n: quantiles with their n
     flags: tuple[str, ...] = ()

@@ -12,6 +12,7 @@ class Traffic:
 
     running: int | None = None
     queued: int | None = None
+    by_replica: Mapping[str, int] = field(default_factory=dict)  # running; empty: it does not say
 
     @property
     def total(self) -> int | None:

@@ -12,21 +12,26 @@ from pydantic import Field
 from console.analysis.capacity.room import Room, room
 from console.analysis.diagnosis.bottleneck import Seen, bottleneck
 from console.analysis.diagnosis.passive import passive_of
+from console.analysis.diagnosis.placement import Member
 from console.analysis.diagnosis.production import Production, production_of
-from console.analysis.diagnosis.window import Window
+from console.analysis.diagnosis.session_length import Found, falling
+from console.analysis.diagnosis.window import Said, Window
 from console.facts.speed import look_at_speed
 from console.measure.latencies import between_tokens_s
+from console.measure.replica_looks import of_lines
 from console.results.queries.accept import accept_by_class
 from console.results.queries.decode_law import decode_law
 from console.results.queries.loads import known_loads
 from console.schema.events import ConclusionMade, FindingMade
+from console.schema.facts import Facts
 from console.schema.hosts import Target
-from console.schema.loads import Level
+from console.schema.loads import Level, ReplicaLoad
 from console.schema.names import Seconds
 from console.schema.plan import OnAbort
 from console.steps.base import Step, StepIO, StepResult
 
 READ_PATIENCE_S = 30.0
+TICKS_A_SECOND = 100  # of /proc/PID/stat, on every Linux
 
 
 class DiagnoseBottleneck(Step):
@@ -54,8 +59,12 @@ class DiagnoseBottleneck(Step):
         windows = passive_of(engine, seen.lines, argv, pool).seen.windows
         production = production_of(engine, seen.lines)
         if production is not None:
-            io.emit(of_production(target, production, windows))
-        found = bottleneck([seen_of(level) for level in levels], retracted=production.retracted if production else 0)
+            age = age_s(io.before)
+            fresh = None if age is None or age >= self.since else production_of(engine, of_this_start(seen.lines))
+            io.emit(of_production(target, production, windows, age, fresh))
+        judged = [seen_of(level) for level in levels]
+        hot = replicas_of(levels, of_lines(engine, [one.line for one in seen.lines], self.since))
+        found = bottleneck(judged, hot, retracted=production.retracted if production else 0)
         await self._around(io, pool)
         io.emit(
             ConclusionMade(target=target, kind="bottleneck", text=found.sentence(), evidence=f"{len(levels)} levels")
@@ -107,14 +116,24 @@ def of_accept(target: str, text_class: str, accept: float) -> FindingMade:
     )
 
 
-def of_production(target: str, seen: Production, windows: Sequence[Window]) -> FindingMade:
-    """What the log shows of the service's own traffic: requests at once, and how each of them decodes."""
+def of_production(
+    target: str, seen: Production, windows: Sequence[Window], age: float | None = None, fresh: Production | None = None
+) -> FindingMade:
+    """What the log shows of the service's own traffic: requests at once, and how each of them decodes.
+
+    `age`: seconds that its process runs; `fresh`: the share of this process, where an earlier one is in the log, too.
+    """
     figures = {
         "request_s": round(seen.request_s, 1),
         "busy_s": round(seen.busy_s, 1),
         "queued_most": float(seen.queued_most),
         "retracted": float(seen.retracted),
     }
+    if age is not None:
+        figures["age_s"] = round(age, 1)
+    if fresh is not None:
+        figures["new_request_s"] = round(fresh.request_s, 1)
+        figures |= {} if fresh.hit is None else {"new_hit_percent": round(100 * fresh.hit, 1)}
     if seen.hit is not None:
         figures["hit_percent"] = round(100 * seen.hit, 1)
     if windows:
@@ -136,6 +155,26 @@ def of_production(target: str, seen: Production, windows: Sequence[Window]) -> F
     )
 
 
+def of_this_start(lines: Sequence[Said]) -> Sequence[Said]:
+    """The lines after the last ones with which an engine began; all where none did."""
+    begins = [index for index, one in enumerate(lines) if one.line.kind in ("args", "ready")]
+    return lines[begins[-1] + 1 :] if begins else lines
+
+
+def age_s(facts: Facts) -> float | None:
+    """How long the engine's process has run, by the host's own clock; None where that cannot be seen."""
+    ticks = facts.process.started_ticks
+    age = facts.host.uptime_s - ticks / TICKS_A_SECOND
+    return age if ticks and age >= 0 else None
+
+
+def replicas_of(levels: Sequence[Level], logged: Sequence[ReplicaLoad]) -> list[Member]:
+    """Replicas of the one server: over its widest level, else as its log shows them."""
+    told = [level for level in levels if len(level.replicas) > 1]
+    widest = max(told, key=lambda level: seen_of(level).streams, default=None)
+    return [Member(one.name, one.running) for one in (widest.replicas if widest else logged)]
+
+
 def seen_of(level: Level) -> Seen:
     """A level in the figures that a bottleneck is told from."""
     good = [one for one in level.requests if not one.refused and one.first_s is not None and one.ended_s is not None]
@@ -153,4 +192,6 @@ def seen_of(level: Level) -> Seen:
         queued=level.queued_most if level.queued_usual is None else level.queued_usual,
         hit=sum(one.cached_tokens or 0 for one in told) / given if given else None,
         lag_ms=level.client_lag_ms,
+        sessions=falling([Found(one.known_prompt_tokens or 0, one.cached_tokens or 0) for one in told]),
+        replicas=max(1, len(level.replicas)),
     )

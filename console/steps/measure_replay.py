@@ -13,11 +13,12 @@ from console.analysis.workload.bands import Band, Goal, Served, bands
 from console.analysis.workload.frozen import TraceHead
 from console.analysis.workload.schedule import Schedule, schedule
 from console.measure.bench import Bench
-from console.measure.findings import of_level
+from console.measure.findings import of_level, of_spread
 from console.measure.latencies import served
 from console.measure.load import Wish
 from console.measure.prompt import Source
 from console.measure.replay import Replay, alphabet
+from console.measure.replica_looks import with_log
 from console.results import traces
 from console.schema.events import FindingMade, LevelMeasured
 from console.schema.hosts import Target
@@ -97,7 +98,10 @@ class MeasureReplay(measuring.Measurement):
     async def _sent(self, io: StepIO, bench: Bench, replay: Replay, head: TraceHead, plan: Schedule) -> StepResult:
         try:
             level = await replay.measure()
-            bench.watched.append(await bench.watch())
+            seen = await bench.watch()
+            bench.watched.append(seen)
+            replicas = measuring.replicas_of(bench.limits.settings)
+            level = with_log(level, io.engine.name, seen.lines, replicas)
         except BaseException:
             self._keep(io, replay.level("partial", "stopped or cut off"))
             raise
@@ -105,6 +109,7 @@ class MeasureReplay(measuring.Measurement):
         io.emit(of_lag(io.plan.target.name, head, plan, level))
         if level.state != "measured":
             return StepResult("refused", level.reason)
+        io.emit(of_spread(io.plan.target.name, level, replicas))
         found = served_of(replay)
         goal = Goal(self.ttft or None, self.gap_ms / 1000 or None)
         for band in bands(found, goal):

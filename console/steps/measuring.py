@@ -115,6 +115,11 @@ def gpus_of(settings: Mapping[str, str]) -> int:
     return max(1, count)
 
 
+def replicas_of(settings: Mapping[str, str]) -> int:
+    """Data-parallel replicas of one server, as its settings say."""
+    return int(settings["data_parallel"]) if settings.get("data_parallel", "").isdigit() else 1
+
+
 def refused(text: str) -> RefusedError:
     return RefusedError(text, hint="docs/measure.md says what may be written")
 

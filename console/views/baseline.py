@@ -19,23 +19,34 @@ ROWS: Mapping[str, str] = {
     "cache_hit_percent": "cached tokens, %",
     "good_percent": "kept its goal, %",
     "kv_use_percent": "KV pool in use, %",
+    "queued_most": "waiting at most",
+    "retracted": "taken back for room",
+    "spread_percent": "spread over replicas, %",
     "running": "requests at once",
     "context_tokens": "context, tokens",
     "accept_length": "avg commit",
 }
+# What the engine said of a replay as a whole; its times are those of its bands.
+BESIDE = ("kv_use_percent", "queued_most", "retracted")
 
 
 def baseline_text(findings: Sequence[FindingMade]) -> str:
     """Columns only for what there is; a figure that one side does not have is n/a."""
     columns: dict[str, dict[str, float]] = {}
+    replay: dict[str, float] = {}
     for one in findings:
         value = float(one.value) if isinstance(one.value, int | float) else None
         if one.name == "load_throughput" and one.text_class != "replay" and value is not None:
             streams = one.figures.get("streams")
             name = f"{streams:g} streams" if streams else "load"
             columns[name] = {**one.figures, "tok_min_gpu": value, **_rate(one.figures)}
+        elif one.name == "load_throughput" and value is not None:
+            replay |= {name: one.figures[name] for name in BESIDE if name in one.figures}
+        elif one.name == "load_spread" and value is not None:
+            replay["spread_percent"] = value
         elif one.name == "replay_band" and one.source == "all" and value is not None:
-            columns["replay"] = {**one.figures, "e2e_p95_s": value, **_rate(one.figures)}
+            replay |= {**one.figures, "e2e_p95_s": value, **_rate(one.figures)}
+            columns["replay"] = replay
         elif one.name == "running_requests" and value is not None:
             columns["production"] = {**one.figures, "running": value}
     if not columns:

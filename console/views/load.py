@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from console.results.measured_load import beside, name
 from console.schema.loads import Level
 from console.views.cells import wrap
 from console.views.figures import number
@@ -18,7 +19,9 @@ def load_lines(levels: Sequence[Level], width: int = 80) -> list[str]:
     if not levels:
         return []
     rows = [row(level) for level in levels]
-    return [*table(HEAD, rows, width, right=(0, 1, 2, 3, 4, 5), wrapped=6), *wrap(TOLD, width)]
+    texts = [f"{name(level)}: {told}" for level in levels if (told := beside(level))]
+    more = [line for text in texts for line in wrap(text, width)]
+    return [*table(HEAD, rows, width, right=(0, 1, 2, 3, 4, 5), wrapped=6), *wrap(TOLD, width), *more]
 
 
 def row(level: Level) -> tuple[str, ...]:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from console.schema.loads import Level, Sent
-from console.steps.diagnose_bottleneck import seen_of
+from console.analysis.diagnosis.production import production_of
+from console.analysis.diagnosis.window import Said
+from console.engines.base import LogLine
+from console.schema.loads import Level, ReplicaLoad, Sent
+from console.steps.diagnose_bottleneck import of_production, of_this_start, replicas_of, seen_of
 
 
 def test_medians_of_what_was_answered_whole() -> None:
@@ -30,3 +33,42 @@ def test_medians_of_what_was_answered_whole() -> None:
     assert (seen.pool, seen.queued, seen.lag_ms) == (0.5, 2, 1.0)
     assert seen_of(level.model_copy(update={"queued_usual": 0})).queued == 0
     assert seen_of(Level(streams=1, per_s=5.0, running_most=7)).streams == 7.0
+
+
+def test_sessions_that_are_computed_again_are_told_from_the_record() -> None:
+    base = Sent(scheduled_s=0.0, sent_s=0.0, first_s=0.1, ended_s=2.0, first_tokens=1, completion_tokens=101)
+    sent = [
+        base.model_copy(
+            update={"prompt_tokens": known, "known_prompt_tokens": known, "cached_tokens": round(known * share)}
+        )
+        for known, share in ((1000, 0.9), (4000, 0.5), (9000, 0.1))
+        for _ in range(9)
+    ]
+    seen = seen_of(Level(streams=1, per_s=2.0, requests=tuple(sent)))
+    assert seen.sessions is not None
+    assert seen.sessions.short.share == 0.9
+    loads = tuple(one.model_copy(update={"known_prompt_tokens": None}) for one in sent)
+    assert seen_of(Level(streams=4, requests=loads)).sessions is None
+
+
+def test_replicas_are_those_of_the_widest_level_else_of_the_log() -> None:
+    two = (ReplicaLoad(name="dp0", running=9.0), ReplicaLoad(name="dp1", running=1.0))
+    even = tuple(one.model_copy(update={"running": 1.0}) for one in two)
+    levels = [Level(streams=16, replicas=two), Level(streams=2, replicas=even), Level(streams=32)]
+    assert [one.running for one in replicas_of(levels, even)] == [9.0, 1.0]
+    assert [one.running for one in replicas_of([Level(streams=32)], even)] == [1.0, 1.0]
+    assert replicas_of([], []) == []
+
+
+def test_what_a_new_process_did_is_told_apart_from_what_the_one_before_it_did() -> None:
+    def prefill(new: int, cached: int) -> Said:
+        return Said(0.0, LogLine("prefill", "", {"new_tokens": new, "cached_tokens": cached}))
+
+    lines = [prefill(100, 900), Said(0.0, LogLine("args", "")), Said(0.0, LogLine("ready", "")), prefill(800, 200)]
+    assert of_this_start(lines) == lines[3:]
+    assert of_this_start(lines[3:]) == lines[3:]
+    whole, fresh = production_of("sglang", lines), production_of("sglang", of_this_start(lines))
+    assert whole is not None
+    figures = of_production("gpu1/k26", whole, [], 720.0, fresh).figures
+    assert (figures["hit_percent"], figures["new_hit_percent"], figures["age_s"]) == (55.0, 20.0, 720.0)
+    assert "new_hit_percent" not in of_production("gpu1/k26", whole, [], 90_000.0).figures

@@ -84,3 +84,9 @@ async def test_bands_have_all_requests_each_once_a_dimension() -> None:
 def test_a_text_of_few_tokens_writes_no_numbers() -> None:
     with pytest.raises(ValueError, match="64 are needed"):
         alphabet([1, 2, 3] * 100)
+
+
+async def test_what_earlier_requests_had_is_kept_with_each_request() -> None:
+    level = await replay(Truth(slope_ms=0.0)).measure()
+    assert [one.known_prompt_tokens for one in level.requests[:3]] == [0, 512, 512]
+    assert all(not one.refused for one in level.requests)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from statistics import mean, pstdev
-from typing import Literal
 
-Kind = Literal["decode bandwidth", "KV capacity", "placement", "prefill", "queueing", "client"]
+from console.analysis.diagnosis.placement import Member, placement
+from console.analysis.diagnosis.session_length import Falling
+from console.analysis.diagnosis.signs import SESSIONS, Kind, Sign, merged
 
 FULL, ROOM = 0.90, 0.80  # of the KV pool
 NEARLY_FREE = 1.5  # a step with many streams may take so much longer and still be limited by reading weights
@@ -15,35 +15,6 @@ MANY = 4  # times as many streams before that says anything
 HIT_LOST = 0.20  # of the share of cached tokens, from few streams to many
 PREFILL_SHARE = 0.5  # of a request's time before its first token
 LATE_MS, LATE_SHARE = 10.0, 0.05  # and of the time to the first token
-UNEVEN = 0.5  # standard deviation of load over replicas, as a share of the mean
-HIT_APART = 0.30
-
-NEXT: Mapping[Kind, tuple[str, str]] = {
-    "decode bandwidth": (
-        "the same load with a drafter, or with another precision of weights: tokens a step or bytes a step",
-        "speculation and quantisation of weights; more streams cost little, so batch more",
-    ),
-    "KV capacity": (
-        "the same load with half the context: usage, retractions and lost hits must fall",
-        "fp8 KV cache, a larger memory share, decode context parallelism, a CPU cache tier; then fewer streams",
-    ),
-    "placement": (
-        "each member alone with the same load: all must be alike",
-        "the router: cache-aware routing, balance by load, warm caches after a scale-out",
-    ),
-    "prefill": (
-        "the same load with prompts that are in the cache: the first token must come at once",
-        "prefix cache and routing for it, chunk size, then prefill apart from decode",
-    ),
-    "queueing": (
-        "the same load with a higher limit of requests at once: the queue must go and the step grow",
-        "max running requests, then replicas",
-    ),
-    "client": (
-        "the same load from a machine of its own",
-        "none: the client was measured, not the service",
-    ),
-}
 
 
 @dataclass(frozen=True)
@@ -58,32 +29,8 @@ class Seen:
     queued: int | None = None
     hit: float | None = None
     lag_ms: float | None = None
-
-
-@dataclass(frozen=True)
-class Member:
-    """One replica of a group as its log shows it: requests at once on average, and its share of cached tokens."""
-
-    target: str
-    running: float
-    hit: float | None = None
-
-
-@dataclass(frozen=True)
-class Sign:
-    """`strong`: enough to name it, if nothing else is as strong."""
-
-    kind: Kind
-    strong: bool
-    evidence: str
-
-    @property
-    def confirm(self) -> str:
-        return NEXT[self.kind][0]
-
-    @property
-    def layer(self) -> str:
-        return NEXT[self.kind][1]
+    sessions: Falling | None = None  # its sessions are found less and less as they grow
+    replicas: int = 1
 
 
 @dataclass(frozen=True)
@@ -107,10 +54,9 @@ def bottleneck(levels: Sequence[Seen], members: Sequence[Member] = (), retracted
     `retracted`: requests that its log says were taken back for lack of room, whoever sent them.
     """
     ordered = sorted(levels, key=lambda one: one.streams)
-    signs = (*_signs(ordered), *_placement(members))
-    if retracted:
-        told = f"{retracted} requests were taken back for lack of room"
-        signs = (Sign("KV capacity", True, told), *(one for one in signs if one.kind != "KV capacity"))
+    taken = f"{retracted} requests were taken back for lack of room"
+    told = [Sign("KV capacity", True, taken)] if retracted else []
+    signs = merged([*told, *_signs(ordered), *placement(members)])
     strong = [one for one in signs if one.strong]
     if any(one.kind == "client" for one in strong):
         return Bottleneck("client", signs)
@@ -148,6 +94,11 @@ def _signs(ordered: Sequence[Seen]) -> Iterator[Sign]:
         yield Sign("KV capacity", queued or lost > HIT_LOST, ", ".join(told))
     elif lost > HIT_LOST:
         yield Sign("KV capacity", False, f"cached tokens fall from {few.hit:.0%} to {many.hit:.0%}")
+    if many.sessions is not None:
+        # With several replicas a session may only have been sent to another one.
+        alone = many.replicas < 2
+        more = "" if alone else f"; with {many.replicas} replicas a session may have changed over"
+        yield Sign("KV capacity", alone, many.sessions.evidence + more, SESSIONS)
     if queued and (pool is None or pool < ROOM):
         room = f"the pool is {pool:.0%} full" if pool is not None else "the pool's use is not known"
         yield Sign("queueing", pool is not None, f"{many.queued} requests wait while {room}")
@@ -167,22 +118,3 @@ def _decode(few: Seen, many: Seen, *, queued: bool) -> Iterator[Sign]:
         told = f"{many.streams / few.streams:.0f} times as many streams make a token only {slower:.2f} times as slow"
         before = (many.ttft_s or 0.0) / many.e2e_s if many.e2e_s else 0.0
         yield Sign("decode bandwidth", before < PREFILL_SHARE, f"{told}: compute is to spare, a step waits for memory")
-
-
-def _placement(members: Sequence[Member]) -> Iterator[Sign]:
-    if len(members) < 2:
-        return
-    loads = [one.running for one in members]
-    middle = mean(loads)
-    if middle > 0 and pstdev(loads) > UNEVEN * middle:
-        most = max(members, key=lambda one: one.running)
-        least = min(members, key=lambda one: one.running)
-        told = f"{most.target} has {most.running:.1f} requests at once, {least.target} {least.running:.1f}"
-        yield Sign("placement", True, f"{told}: spread {pstdev(loads) / middle:.0%} of the mean")
-        return
-    hits = {one.target: one.hit for one in members if one.hit is not None}
-    if len(hits) > 1 and max(hits.values()) - min(hits.values()) > HIT_APART:
-        cold = min(hits, key=lambda name: hits[name])
-        yield Sign(
-            "placement", True, f"{cold} finds {hits[cold]:.0%} of its prompts cached, another {max(hits.values()):.0%}"
-        )

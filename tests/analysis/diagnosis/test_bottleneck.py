@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from console.analysis.diagnosis.bottleneck import Member, Seen, bottleneck
+from console.analysis.diagnosis.bottleneck import Seen, bottleneck
+from console.analysis.diagnosis.placement import Member
 
 DECODE = [Seen(1, 0.020, 0.2, 5.0, 0.05, 0), Seen(8, 0.022, 0.3, 5.6, 0.40, 0)]
 CACHE = [Seen(1, 0.020, 0.2, 5.0, 0.10, 0, hit=0.8), Seen(32, 0.045, 4.0, 16.0, 0.98, 9, hit=0.2)]

@@ -22,7 +22,7 @@ def test_twice_the_same_hash_and_another_for_another_speed() -> None:
     assert len(schedule(TRACE, 512, minutes=1).requests) == 3
 
 
-def test_known_tokens_are_the_run_of_known_blocks() -> None:
+def test_known_prompt_tokens_are_the_run_of_known_blocks() -> None:
     assert [one.known for one in schedule(TRACE, 512).requests] == [0, 512, 1024, 0]
 
 
