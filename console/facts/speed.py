@@ -28,6 +28,7 @@ class SeenSpeed:
     hardware: Hardware
     lines: tuple[Said, ...] = ()
     notes: tuple[str, ...] = ()
+    zoned: bool = True  # whether the moments of the lines are those of the host's clock
 
 
 async def look_at_speed(
@@ -62,7 +63,7 @@ async def look_at_speed(
         notes.append(f"the log tells of {short_s / 60:.0f} min only: nothing ran before, or it was rotated")
     if not lines:
         notes.append(f"no line of the engine's batches in the {'file' if path else 'journal'} of that time")
-    return SeenSpeed(hardware, lines, tuple(notes))
+    return SeenSpeed(hardware, lines, tuple(notes), zoned=not path)
 
 
 async def watch_counters(

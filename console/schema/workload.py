@@ -54,6 +54,7 @@ class WorkloadProfile(Read):
     requests: int
     failed: int = 0
     other_lines: int = 0
+    own_requests: int = 0  # of our own measurements, left out
     span_s: float = 0.0
     per_s: float | None = None
     input_tokens: Distribution

@@ -11,17 +11,19 @@ from pydantic import Field
 
 from console.analysis.capacity.room import Room, room
 from console.analysis.diagnosis.bottleneck import Seen, bottleneck
+from console.analysis.diagnosis.own_load import Users, of_users
 from console.analysis.diagnosis.passive import passive_of
 from console.analysis.diagnosis.placement import Member
 from console.analysis.diagnosis.production import Production, production_of
 from console.analysis.diagnosis.session_length import Found, falling
 from console.analysis.diagnosis.window import Said, Window
-from console.facts.speed import look_at_speed
+from console.facts.speed import SeenSpeed, look_at_speed
 from console.measure.latencies import between_tokens_s
 from console.measure.replica_looks import of_lines
 from console.results.queries.accept import accept_by_class
 from console.results.queries.decode_law import decode_law
 from console.results.queries.loads import known_loads
+from console.results.queries.own_load import own_load
 from console.schema.events import ConclusionMade, FindingMade
 from console.schema.facts import Facts
 from console.schema.hosts import Target
@@ -56,14 +58,15 @@ class DiagnoseBottleneck(Step):
         argv: Sequence[str] = io.before.process.argv or []
         pool = io.before.serving.pool_tokens if io.before.serving else None
         engine = io.plan.target.service.engine
-        windows = passive_of(engine, seen.lines, argv, pool).seen.windows
-        production = production_of(engine, seen.lines)
+        users = await self._users(io, seen)
+        windows = passive_of(engine, users.lines, argv, pool).seen.windows
+        production = production_of(engine, users.lines)
         if production is not None:
             age = age_s(io.before)
-            fresh = None if age is None or age >= self.since else production_of(engine, of_this_start(seen.lines))
-            io.emit(of_production(target, production, windows, age, fresh))
+            fresh = None if age is None or age >= self.since else production_of(engine, of_this_start(users.lines))
+            io.emit(with_left_out(of_production(target, production, windows, age, fresh), users, zoned=seen.zoned))
         judged = [seen_of(level) for level in levels]
-        hot = replicas_of(levels, of_lines(engine, [one.line for one in seen.lines], self.since))
+        hot = replicas_of(levels, of_lines(engine, [one.line for one in users.lines], self.since))
         found = bottleneck(judged, hot, retracted=production.retracted if production else 0)
         await self._around(io, pool)
         io.emit(
@@ -80,6 +83,13 @@ class DiagnoseBottleneck(Step):
                 )
             )
         return StepResult("ok", found.sentence())
+
+    async def _users(self, io: StepIO, seen: SeenSpeed) -> Users:
+        """The log without the time of our own measurements: a sample of production is of users alone."""
+        if io.results_path is None or not seen.lines or not seen.zoned:
+            return Users(seen.lines)
+        ours = await asyncio.to_thread(own_load, io.results_path, io.plan.target.name, seen.lines[0].at_s)
+        return of_users(seen.lines, ours, io.before.host.skew_s or 0.0)
 
     async def _around(self, io: StepIO, pool: int | None) -> None:
         """What belongs to any answer: how many requests the pool holds, what a step commits, what the drafter takes."""
@@ -153,6 +163,14 @@ def of_production(
         source="decode lines of its log",
         figures=figures,
     )
+
+
+def with_left_out(found: FindingMade, users: Users, *, zoned: bool) -> FindingMade:
+    """How much of the log is our own load; a log file's clock has no zone, so there it cannot be told."""
+    told = f"{users.left_out} lines of our own measurements left out"
+    flags = found.flags if zoned else (*found.flags, "our own measurements are in it: its log's clock has no zone")
+    figures = found.figures | {"own_lines": float(users.left_out)}
+    return found.model_copy(update={"figures": figures, "flags": (*flags, *((told,) if users.left_out else ()))})
 
 
 def of_this_start(lines: Sequence[Said]) -> Sequence[Said]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from console.schema.events import FindingMade
+from console.views.cells import wrap
 from console.views.figures import number
 from console.views.tables import table
 
@@ -34,6 +35,7 @@ def baseline_text(findings: Sequence[FindingMade]) -> str:
     """Columns only for what there is; a figure that one side does not have is n/a."""
     columns: dict[str, dict[str, float]] = {}
     replay: dict[str, float] = {}
+    notes: list[str] = []
     for one in findings:
         value = float(one.value) if isinstance(one.value, int | float) else None
         if one.name == "load_throughput" and one.text_class != "replay" and value is not None:
@@ -49,6 +51,7 @@ def baseline_text(findings: Sequence[FindingMade]) -> str:
             columns["replay"] = replay
         elif one.name == "running_requests" and value is not None:
             columns["production"] = {**one.figures, "running": value}
+            notes += [f"production: {flag}" for flag in one.flags]
     if not columns:
         return "nothing could be measured; the reasons stand above"
     # The widest load stands for the others, so that the table fits beside replay and production.
@@ -60,7 +63,8 @@ def baseline_text(findings: Sequence[FindingMade]) -> str:
         for key, text in ROWS.items()
         if any(key in columns[name] for name in shown)
     ]
-    return "\n".join(table(["", *shown], rows, right=range(1, 1 + len(shown))))
+    told = [line for note in notes for line in wrap(note, 80)]
+    return "\n".join([*table(["", *shown], rows, right=range(1, 1 + len(shown))), *told])
 
 
 def _rate(figures: Mapping[str, float]) -> dict[str, float]:

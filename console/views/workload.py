@@ -22,6 +22,8 @@ def _lines(profile: WorkloadProfile) -> Iterator[str]:
     yield f"{profile.requests:,} requests in {duration(profile.span_s)}{rate}"
     if profile.failed:
         yield f"{profile.failed:,} more failed: no answer, not counted below"
+    if profile.own_requests:
+        yield f"{profile.own_requests:,} of our own measurements are left out"
     yield ""
     yield from table(HEAD, list(_rows(profile)), right=range(1, len(HEAD)))
     yield ""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from console.analysis.workload.profile import Profile
 from console.analysis.workload.read_rows import of_csv_lines
-from console.facts.requests import HEADER, MAP
+from console.facts.requests import HEADER, MAP, of_requests
 from console.remote.scripts import load
 
 TEXT = 'a secret "prompt_tokens": 5, "completion_tokens": 5 "timestamp": "2020-01-01T00:00:00"'
@@ -49,3 +49,18 @@ def test_lengths_and_times_and_no_text(tmp_path: Path) -> None:
     profile.add(batch)
     # Both lines of this test have one id, as a log that was read twice has.
     assert profile.result().requests == 1
+
+
+def test_our_own_requests_are_left_out_by_their_ids_and_without_one_by_their_time() -> None:
+    lines = [
+        b"2026-02-03T04:05:06+00:00,2.0,70,6,35,console-01K2-02-000001",
+        b"2026-02-03T04:05:07+00:00,2.0,80,6,35,0a1b",
+        b"2026-02-03T04:05:08+00:00,2.0,90,6,35,my-console-1",
+        b"2026-02-03T04:05:09+00:00,2.0,100,6,35,",
+    ]
+    found = of_requests(lines)
+    assert (found.batch.input.tolist(), found.ours) == ([80, 90, 100], 1)
+    ended_s = 1_770_091_509.0  # of the last line
+    assert of_requests(lines, [(ended_s - 3, ended_s)]).batch.input.tolist() == [80, 90]
+    assert of_requests(lines, [(ended_s + 1, ended_s + 9)]).ours == 1
+    assert of_requests([b"junk", b""], [(0.0, 1e12)]).ours == 0

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+from pathlib import Path
+
 import pytest
 
 from console.analysis.diagnosis.production import production_of
 from console.analysis.diagnosis.window import Said
 from console.engines.base import LogLine
+from console.schema.events import FindingMade
 from console.schema.loads import Level, ReplicaLoad, Sent
-from console.steps.diagnose_bottleneck import of_production, of_this_start, replicas_of, seen_of
+from console.steps.diagnose_bottleneck import DiagnoseBottleneck, of_production, of_this_start, replicas_of, seen_of
+from tests.fakes import FakeRemote, Told, ok, step_io
 
 
 def test_medians_of_what_was_answered_whole() -> None:
@@ -72,3 +78,38 @@ def test_what_a_new_process_did_is_told_apart_from_what_the_one_before_it_did() 
     figures = of_production("gpu1/k26", whole, [], 720.0, fresh).figures
     assert (figures["hit_percent"], figures["new_hit_percent"], figures["age_s"]) == (55.0, 20.0, 720.0)
     assert "new_hit_percent" not in of_production("gpu1/k26", whole, [], 90_000.0).figures
+
+
+def repository(folder: Path, steps: list[dict[str, object]]) -> Path:
+    target = FakeRemote().target.name
+    lies = folder / target / "2026" / "R1"
+    lies.mkdir(parents=True)
+    document = {"run": "R1", "target": target, "outcome": "measured", "runbook": "measure-load", "steps": steps}
+    (lies / "record.json").write_text(json.dumps(document))
+    message = f"{target}: load\n\nRun-Id: R1\nTarget: {target}\nRunbook: measure-load\nOutcome: measured\n"
+    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", message]):
+        subprocess.run(["git", "-C", str(folder), *words], check=True)
+    return folder
+
+
+def decoding(at_s: int, running: int) -> str:
+    text = (
+        f"[2026-05-06 11:00:00 TP0] Decode batch, #running-req: {running}, #token: 900, token usage: 0.10, "
+        f"accept len: 2.00, cuda graph: True, gen throughput (token/s): {80.0 * running:.2f}, #queue-req: 0, "
+    )
+    told = {"__CURSOR": str(at_s), "__REALTIME_TIMESTAMP": str(at_s * 1_000_000), "MESSAGE": text}
+    return json.dumps(told) + "\n"
+
+
+async def test_the_production_sample_is_without_our_own_loads_and_says_how_much_was_left_out(tmp_path: Path) -> None:
+    log = "".join(decoding(at, 32 if 100 <= at <= 160 else 2) for at in range(10, 310, 10))
+    load = {"id": "l", "uses": "measure.load", "outcome": "ok", "started_at": "1970-01-01T00:01:40Z", "duration_s": 60}
+    for path, running, flags in (
+        (repository(tmp_path / "with", [load]), 2.0, ("7 lines of our own measurements left out",)),
+        (repository(tmp_path / "without", [load | {"uses": "host.preflight"}]), 9.0, ()),
+    ):
+        told = Told()
+        io = step_io(FakeRemote(answers={"look_speed.sh": ok(log=log)}), "diagnose.bottleneck", told, results_path=path)
+        assert (await DiagnoseBottleneck().run(io)).outcome == "ok"
+        (found,) = [one for one in told.of(FindingMade) if one.name == "running_requests"]
+        assert (found.value, found.flags, found.figures["own_lines"]) == (running, flags, 7.0 * len(flags))

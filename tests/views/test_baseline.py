@@ -27,3 +27,22 @@ def test_side_by_side_and_what_one_side_lacks_is_said() -> None:
 
 def test_nothing_measured_is_said() -> None:
     assert "nothing could be measured" in baseline_text([])
+
+
+def test_what_the_engine_said_of_a_replay_and_what_of_production_is_ours_is_said() -> None:
+    text = baseline_text(
+        [
+            FindingMade(
+                target="a/b", name="load_throughput", value=9.0, text_class="replay",
+                figures={"per_s": 2.0, "kv_use_percent": 91.0, "queued_most": 3.0, "retracted": 2.0},
+            ),
+            FindingMade(target="a/b", name="load_spread", value=80.0),
+            FindingMade(target="a/b", name="replay_band", value=9.5, source="all", figures={"itl_p50_ms": 20.0}),
+            FindingMade(target="a/b", name="running_requests", value=3.5, flags=("7 lines of our own left out",)),
+        ]
+    )  # fmt: skip
+    rows = {" ".join(line.split()[:-2]): line.split()[-2:] for line in text.splitlines()}
+    assert rows["KV pool in use, %"] == ["91", "n/a"]
+    assert rows["taken back for room"] == ["2", "n/a"]
+    assert rows["spread over replicas, %"] == ["80", "n/a"]
+    assert text.splitlines()[-1] == "production: 7 lines of our own left out"
