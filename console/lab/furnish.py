@@ -129,6 +129,7 @@ def command_words(layout: Layout, shape: Shape, port: int) -> list[str]:
             f"--host 127.0.0.1 --port {port}",
             f"--max-model-len {shape.context_length}",
             "--gpu-memory-utilization 0.9",
+            "--tool-call-parser kimi_k2 --enable-auto-tool-choice",
         ]
     if shape.engine == "llamacpp":
         (layout.model / "model.gguf").write_bytes(b"GGUF")

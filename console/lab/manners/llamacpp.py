@@ -8,6 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from .chat import completion
 from .wire import DECODE_TOK_S, PREFILL_TOK_S, Answer, Options, count_tokens, hold_signals, say, serve, until_terminated
 
 BLOCK = 256
@@ -52,6 +53,8 @@ class Engine:
             return 200, "".join(f"llamacpp:{name} {count}\n" for name, count in counts.items())
         if path == "/completion" and method == "POST":
             return self.complete(body)
+        if path == "/v1/chat/completions" and method == "POST":
+            return self.chat(body)
         return 404, {"error": {"message": "File Not Found", "type": "not_found_error", "code": 404}}
 
     def complete(self, body: Mapping[str, Any]) -> Answer:
@@ -75,6 +78,14 @@ class Engine:
             "predicted_ms": 1000 * predict_s,
         }
         return 200, {"content": "word " * made, "tokens_evaluated": given, "stop_type": "limit", "timings": timings}
+
+    def chat(self, body: Mapping[str, Any]) -> Answer:
+        name = self.arguments.alias or self.arguments.model
+        answer, given, made = completion(body, name, broken=self.options.has_fault("broken-calls"))
+        self.options.sleep(given / PREFILL_TOK_S + made / DECODE_TOK_S)
+        self.prompted += given
+        self.predicted += made
+        return 200, answer
 
 
 def parse(words: Sequence[str]) -> argparse.Namespace:

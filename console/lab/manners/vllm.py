@@ -9,6 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from .chat import completion
 from .wire import DECODE_TOK_S, PREFILL_TOK_S, Answer, Options, count_tokens, hold_signals, say, serve, until_terminated
 
 BLOCK = 16
@@ -37,6 +38,8 @@ class Engine:
             return 200, {"object": "list", "data": [card]}
         if path == "/v1/completions" and method == "POST":
             return self.complete(body)
+        if path == "/v1/chat/completions" and method == "POST":
+            return self.chat(body, name)
         return 404, {"detail": "Not Found"}
 
     def complete(self, body: Mapping[str, Any]) -> Answer:
@@ -55,6 +58,20 @@ class Engine:
         self.generated_tokens += asked
         usage = {"prompt_tokens": given, "completion_tokens": asked, "total_tokens": given + asked}
         return 200, {"choices": [{"index": 0, "text": " word" * asked, "finish_reason": "length"}], "usage": usage}
+
+    def chat(self, body: Mapping[str, Any], name: str) -> Answer:
+        """Tools are left to the model only where it was started to read its calls."""
+        reads_calls = self.arguments.enable_auto_tool_choice and self.arguments.tool_call_parser
+        if body.get("tools") and body.get("tool_choice", "auto") == "auto" and not reads_calls:
+            message = '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set'
+            return 400, {"error": {"message": message, "type": "BadRequestError", "code": 400}}
+        answer, given, made = completion(body, name, broken=self.options.has_fault("broken-calls"))
+        self.running += 1
+        self.options.sleep(given / PREFILL_TOK_S + made / DECODE_TOK_S)
+        self.running -= 1
+        self.prompt_tokens += given
+        self.generated_tokens += made
+        return 200, answer
 
     def metrics(self) -> str:
         blocks = self.pool_tokens // BLOCK
@@ -88,6 +105,7 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--tensor-parallel-size", "-tp", type=int, default=1)
     parser.add_argument("--served-model-name")
     parser.add_argument("--tool-call-parser")
+    parser.add_argument("--enable-auto-tool-choice", action="store_true")
     parser.add_argument("--reasoning-parser")
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=8000)

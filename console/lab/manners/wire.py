@@ -21,7 +21,7 @@ PREFILL_TOK_S, DECODE_TOK_S = 20000.0, 50.0
 
 
 class Options:
-    """The figures of one start: `speed`, `load_s`, `pool_tokens`, `trained_context`."""
+    """The figures of one start: `speed`, `load_s`, `pool_tokens`, `trained_context`; and where its fault is told."""
 
     def __init__(self) -> None:
         found: dict[str, Any] = {}
@@ -32,6 +32,16 @@ class Options:
         self.load_s = float(found.get("load_s", 40.0))
         self.pool_tokens = int(found.get("pool_tokens", 262144))
         self.trained_context = int(found.get("trained_context", 262144))
+
+        self.fault_file = str(found.get("fault_file") or "")
+
+    def has_fault(self, name: str) -> bool:
+        """Whether the fault in force now is this one, with any context."""
+        try:
+            text = Path(self.fault_file).read_text(encoding="utf-8").strip() if self.fault_file else ""
+        except OSError:
+            return False
+        return (str(json.loads(text).get("name")) if text.startswith("{") else text) == name
 
     def sleep(self, seconds: float) -> None:
         time.sleep(max(seconds, 0.0) / self.speed)
