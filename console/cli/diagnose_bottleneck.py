@@ -75,7 +75,7 @@ def member(name: str, seen: Mapping[str, float], busy_s: float) -> Member:
 
     age_s = seen.get("age_s")
     hit = seen.get("new_hit_percent") if "new_request_s" in seen else seen.get("hit_percent")
-    over_s = min(busy_s, age_s) if age_s and "new_request_s" in seen else busy_s
+    over_s = min(busy_s, age_s) if age_s else busy_s
     request_s = seen.get("new_request_s", seen.get("request_s", 0.0))
     return Member(name, request_s / over_s, None if hit is None else hit / 100, age_s)
 

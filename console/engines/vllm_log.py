@@ -26,6 +26,7 @@ _STATS = {
     "Waiting": "queue",
     "Pending": "queue",
     "GPU KV cache usage": "usage",
+    "Prefix cache hit rate": "hit_rate",
 }
 
 

@@ -141,7 +141,7 @@ def of_production(
     }
     if age is not None:
         figures["age_s"] = round(age, 1)
-    if fresh is not None:
+    if fresh is not None and fresh.lines < seen.lines:
         figures["new_request_s"] = round(fresh.request_s, 1)
         figures |= {} if fresh.hit is None else {"new_hit_percent": round(100 * fresh.hit, 1)}
     if seen.hit is not None:

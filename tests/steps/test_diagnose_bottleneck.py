@@ -70,14 +70,18 @@ def test_what_a_new_process_did_is_told_apart_from_what_the_one_before_it_did() 
     def prefill(new: int, cached: int) -> Said:
         return Said(0.0, LogLine("prefill", "", {"new_tokens": new, "cached_tokens": cached}))
 
-    lines = [prefill(100, 900), Said(0.0, LogLine("args", "")), Said(0.0, LogLine("ready", "")), prefill(800, 200)]
-    assert of_this_start(lines) == lines[3:]
-    assert of_this_start(lines[3:]) == lines[3:]
+    batch = Said(0.0, LogLine("decode", "", {"running": 1, "throughput": 80.0}))
+    begin = [Said(0.0, LogLine("args", "")), Said(0.0, LogLine("ready", ""))]
+    lines = [batch, prefill(100, 900), *begin, batch, prefill(800, 200)]
+    assert of_this_start(lines) == lines[4:]
+    assert of_this_start(lines[4:]) == lines[4:]
     whole, fresh = production_of("sglang", lines), production_of("sglang", of_this_start(lines))
     assert whole is not None
     figures = of_production("gpu1/k26", whole, [], 720.0, fresh).figures
     assert (figures["hit_percent"], figures["new_hit_percent"], figures["age_s"]) == (55.0, 20.0, 720.0)
     assert "new_hit_percent" not in of_production("gpu1/k26", whole, [], 90_000.0).figures
+    # Where the log begins with this process there is nothing to tell apart.
+    assert "new_hit_percent" not in of_production("gpu1/k26", whole, [], 720.0, whole).figures
 
 
 def repository(folder: Path, steps: list[dict[str, object]]) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from typing import Any
 
@@ -11,6 +12,8 @@ from pydantic import ValidationError
 from console.analysis.workload.bands import Goal, bands
 from console.analysis.workload.frozen import TraceRequest
 from console.analysis.workload.schedule import schedule
+from console.engines.base import Request
+from console.measure.findings import of_spread
 from console.measure.load import Wish
 from console.measure.replay import Replay, alphabet
 from console.steps.measure_replay import MeasureReplay, of_band, served_of
@@ -90,3 +93,27 @@ async def test_what_earlier_requests_had_is_kept_with_each_request() -> None:
     level = await replay(Truth(slope_ms=0.0)).measure()
     assert [one.known_prompt_tokens for one in level.requests[:3]] == [0, 512, 512]
     assert all(not one.refused for one in level.requests)
+
+
+class TwoReplicas(MadeUpEngine):
+    """One server whose second replica is never given anything."""
+
+    def _said(self, request: Request) -> bytes | None:
+        if request.path != "/v1/loads":
+            return super()._said(request)
+        running = ((0, self.working), (1, 0))
+        loads = [{"dp_rank": rank, "num_running_reqs": count, "num_waiting_reqs": 0} for rank, count in running]
+        return json.dumps({"loads": loads}).encode()
+
+
+async def test_how_the_load_lay_over_replicas_is_in_the_record() -> None:
+    made = replay(Truth(slope_ms=0.0))
+    made.bench.reader = TwoReplicas(truth=Truth(slope_ms=0.0))
+    made.bench.clock = made.bench.reader.clock
+    level = await made.measure()
+    assert [one.name for one in level.replicas] == ["dp0", "dp1"]
+    assert level.replicas[0].running >= 1.0
+    assert level.replicas[1].running == 0.0
+    finding = of_spread("node7/chat", level, 2)
+    assert (finding.value, finding.flags) == (100.0, ("hottest dp0", "uneven: above 50 %"))
+    assert (await replay(Truth(slope_ms=0.0)).measure()).replicas == ()

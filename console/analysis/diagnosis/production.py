@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import mean
 
 from console.analysis.diagnosis.window import Said
 
@@ -47,6 +48,7 @@ def production_of(engine: str, lines: Sequence[Said], *, steps_a_line: int = 40)
     interval_s = INTERVAL_S.get(engine)
     request_s = busy_s = new = cached = 0.0
     queued = decodes = retracted = 0
+    rates: dict[int, float] = {}  # the newest of each engine: vLLM tells the share of its last thousand requests
     for said in lines:
         values = said.line.values
         if said.line.kind == "prefill":
@@ -56,6 +58,8 @@ def production_of(engine: str, lines: Sequence[Said], *, steps_a_line: int = 40)
         elif said.line.cause == "retracted":
             retracted += max(1, int(_number(values, "retracted")))
         elif said.line.kind == "decode" and "running" in values:
+            if "hit_rate" in values:
+                rates[int(_number(values, "engine"))] = _number(values, "hit_rate")
             batch, rate = _number(values, "running"), _number(values, "throughput")
             queued = max(queued, int(_number(values, "queue")))
             if batch <= 0 or rate <= 0:
@@ -65,7 +69,8 @@ def production_of(engine: str, lines: Sequence[Said], *, steps_a_line: int = 40)
             took_s = interval_s or min(LONGEST_LINE_S, steps_a_line * accept * batch / rate)
             request_s += batch * took_s
             busy_s += took_s
-    return Production(decodes, request_s, busy_s, queued, cached / (cached + new) if cached + new else None, retracted)
+    hit = cached / (cached + new) if cached + new else mean(rates.values()) if rates and decodes else None
+    return Production(decodes, request_s, busy_s, queued, hit, retracted)
 
 
 def _number(values: Mapping[str, float | int | str], name: str) -> float:

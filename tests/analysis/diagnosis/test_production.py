@@ -7,6 +7,7 @@ import pytest
 from console.analysis.diagnosis.production import production_of
 from console.analysis.diagnosis.window import Said
 from console.engines.base import LogLine
+from console.engines.registry import engine_named
 
 
 def decode(running: int, throughput: float, queue: int = 0, accept: float = 2.0) -> Said:
@@ -48,3 +49,24 @@ def test_averages_of_ten_seconds_cached_prompts_and_requests_taken_back() -> Non
 @pytest.mark.parametrize("engine", ["llamacpp", "ollama"])
 def test_an_engine_that_does_not_tell_is_not_said_to_be_idle(engine: str) -> None:
     assert production_of(engine, []) is None
+
+
+def test_vllm_tells_its_share_of_cached_tokens_itself_and_the_newest_of_each_engine_counts() -> None:
+    def line(engine: int, hit_rate: float, running: int = 2) -> Said:
+        values = {"engine": engine, "running": running, "throughput": 80.0, "hit_rate": hit_rate}
+        return Said(0.0, LogLine("decode", "", values))
+
+    found = production_of("vllm", [line(0, 0.1), line(1, 0.4), line(0, 0.8)])
+    assert found is not None
+    assert found.hit == pytest.approx(0.6)
+    idle = production_of("vllm", [line(0, 0.0, running=0)])
+    assert idle is not None
+    assert idle.hit is None
+    text = (
+        "(APIServer pid=1) INFO 05-06 11:00:10 [loggers.py:1] Engine 000: Avg prompt throughput: 0.0 tokens/s, Avg "
+        "generation throughput: 88.1 tokens/s, Running: 1 reqs, Waiting: 0 reqs, GPU KV cache usage: 0.3%, "
+        "Prefix cache hit rate: 61.5%"
+    )
+    read = engine_named("vllm").read_log(text)
+    assert read is not None
+    assert read.values["hit_rate"] == 0.615
