@@ -6,6 +6,7 @@ import difflib
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -49,6 +50,7 @@ _KEY_PART = r"""(?:"[^"]*"|'[^']*'|[A-Za-z0-9_-]+)"""
 _KEY_LINE = re.compile(rf"^\s*({_KEY_PART}(?:\s*\.\s*{_KEY_PART})*)\s*=")
 
 
+@lru_cache(maxsize=1024)  # every step of every target's plan asks where it is written
 def line_of(text: str, keys: tuple[str | int, ...]) -> int | None:
     """The line where a key path such as ("step", 3, "to") stands, as well as a text search can tell; 1-based.
 

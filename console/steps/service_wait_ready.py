@@ -18,6 +18,8 @@ from console.untrusted import one_line
 
 # Looks are cheap but not free: often while things change quickly, rarely in a long load.
 FIRST_POLL_S = 0.2
+# What was just started has nothing to tell yet.
+FIRST_LOOK_S = 0.5
 SLOWEST_POLL_S = 2.0
 # Kinds of lines worth keeping in the run's log; batches and access lines only matter when measuring.
 KEPT_KINDS = frozenset({"args", "weights", "pool", "limits", "graphs", "ready", "failure", "pressure", "stopping"})
@@ -58,6 +60,8 @@ class ServiceWaitReady(Step):
         cursor = unread(io) if log.path and io.restarted else ""
         shown: tuple[object, ...] = ()
         polls = 0
+        if io.restarted:
+            await io.clock.sleep(FIRST_LOOK_S)
         while True:
             asked_at = io.clock.monotonic()
             waited_s = asked_at - started

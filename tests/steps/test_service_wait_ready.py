@@ -13,7 +13,7 @@ from console.errors import NotReadyError, RestartedByOthersError, UnreachableErr
 from console.remote.scripts import Output
 from console.schema.events import LogLine, StepProgress
 from console.steps.base import StepIO, StepResult
-from console.steps.service_wait_ready import SLOWEST_POLL_S, ServiceWaitReady, keep
+from console.steps.service_wait_ready import FIRST_LOOK_S, SLOWEST_POLL_S, ServiceWaitReady, keep
 from tests.fakes import NEW, NEWER, OLD, FakeRemote, Told, journal, ok, shown, state, step_io
 
 ARGS = "[2026-01-02 03:01:05] server_args=ServerArgs(model_path='/models/chat-70b', context_length=32768)"
@@ -201,7 +201,7 @@ async def test_a_person_can_extend_both_limits() -> None:
 async def test_the_connection_is_waited_for_as_long_as_the_service() -> None:
     host = Host(look(NEW, READY, active="active", port="55"))
     await wait(host, timeout_s=60.0, hard_timeout=500.0)
-    assert host.patience_s == host.fetch_patience_s == 500.0
+    assert host.patience_s == host.fetch_patience_s == 500.0 - FIRST_LOOK_S
 
 
 async def test_a_connection_opened_again_is_told_before_anything_else() -> None:
@@ -245,7 +245,8 @@ async def test_it_looks_often_at_first_and_rarely_in_a_long_load() -> None:
     with pytest.raises(NotReadyError):
         await wait(host, timeout_s=1000.0, hard_timeout=1000.0)
     slept = host.clock.slept
-    assert slept[0] < 0.3
+    assert slept[0] == FIRST_LOOK_S
+    assert slept[1] < 0.3
     assert max(slept) == slept[-1] == SLOWEST_POLL_S
 
 
