@@ -29,6 +29,21 @@ GIT_CONFIG = """\
 """
 
 
+# A minute and more each, so begun first: at the end one worker would be at them while the others wait.
+LONGEST = (
+    "tests/test_pages.py",
+    "tests/tui/test_tui_hostile.py",
+    "tests/tui/test_tui_main_job.py",
+    "tests/cli/test_story.py",
+    "tests/runner/test_killed.py",
+)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--cases", metavar="DIR", help="tests/cases: this folder of units and logs instead of our own")
     parser.addoption("--traces", metavar="DIR", help="tests/analysis/workload: this folder of published traces, too")
