@@ -9,6 +9,7 @@ import base64
 import hashlib
 
 from console.changes.base import Made, Seen
+from console.changes.no_room import way_out
 from console.errors import ForeignEditError, RefusedError, StalePlanError, StepFailedError
 from console.remote.files import read_file
 from console.remote.session import Reader, Remote
@@ -82,5 +83,9 @@ async def _replace(change: FileChange, remote: Remote, run: str) -> Made:
     if output.exit_status != 0:
         said = one_line(output.stderr.decode("utf-8", "replace"), 300)
         kind = RefusedError if output.exit_status == NO_ROOM else StepFailedError
-        raise kind(f"{change.path} was not written: {said or output.exit_status}", where=remote.target.name)
+        raise kind(
+            f"{change.path} was not written: {said or output.exit_status}",
+            where=remote.target.name,
+            hint=way_out(said),
+        )
     return Made(before, {"sha256": change.sha256_after}, message=change.summary)

@@ -12,8 +12,12 @@ from console.schema.plan import FileEdit
 from console.schema.surroundings import Surroundings
 from console.settings.drop_in import decides_others
 
-# A file system that other hosts mount, too, by its type in mountinfo(5).
-_NETWORK = re.compile(r"(?:nfs\d?|cifs|smb3?|ceph|lustre|gpfs|beegfs|9p|fuse\.(?:glusterfs|ceph|juicefs|s3fs|sshfs))\Z")
+# A file system that other hosts mount, too, by its type in mountinfo(5): what systemd takes for one (fstype_is_network
+# in mountpoint-util.c, which looks past `fuse.`, too), and what clusters of GPUs and clouds have besides.
+_NETWORK = re.compile(
+    r"(?:fuse\.)?(?:nfs\d?|cifs|smb3|smbfs|afs|ceph|davfs2?|gfs2?|glusterfs|lustre|ncpfs|ncp|ocfs2|pvfs2|orangefs|sshfs"
+    r"|9p|virtiofs|beegfs|gpfs|wekafs|panfs|dfuse|juicefs|s3fs|gcsfuse|blobfuse2?|goofys|rclone|seaweedfs|cephfs|mfs)\Z"
+)
 # What every start of a service brings; nobody is hit by it.
 _ALWAYS = frozenset({"shutdown.target", "sysinit.target", "system.slice", "basic.target", "-.mount"})
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+from console.errors import ConsoleError
 from console.results.repository import Repository
 from console.runner import advice, front_door
 from console.runner.guard import Guard
@@ -106,7 +107,8 @@ async def _free_host(run: TargetRun, outcome: Outcome) -> None:
             await run.ledger.close(LEDGER_STATES[outcome])
             await _settle_earlier(run, outcome)
     except Exception as error:  # noqa: BLE001 - the lock and the connection are let go in any case
-        run.context.messages.append(f"{run.target.name}: the ledger entry stays open: {said(error)}")
+        after = f"; next: {error.hint}" if isinstance(error, ConsoleError) and error.hint else ""
+        run.context.messages.append(f"{run.target.name}: the ledger entry stays open: {said(error)}{after}")
     finally:
         if run.guard is not None:
             run.guard.leave()

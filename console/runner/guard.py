@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 
+from console.changes.no_room import way_out
 from console.errors import ConsoleError, RefusedError
 from console.remote.session import Remote
 from console.runner.context import RunContext
@@ -58,7 +59,7 @@ class Guard:
             raise RefusedError(
                 f"the guard cannot be armed: {said}; nothing was changed",
                 where=target.name,
-                hint="systemd timers are needed; a runbook without guard = … arms none",
+                hint=way_out(said) or "systemd timers are needed; a runbook without guard = … arms none",
             )
         self.adopt(f"the host puts the change back after {seconds:g} s of silence when nothing serves")
 

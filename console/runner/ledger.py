@@ -7,10 +7,11 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from console.changes.no_room import way_out
 from console.clock import stamp
-from console.errors import RefusedError
+from console.errors import RefusedError, StepFailedError
 from console.planning import nodes
-from console.remote.session import Remote
+from console.remote.session import Output, Remote
 from console.runner.context import RunContext
 from console.schema.change import ABSENT, BalancerChange
 from console.schema.hosts import Target, call_of
@@ -114,19 +115,27 @@ class Ledger:
             raise RefusedError(
                 f"the ledger entry {self.folder} cannot be written: {said or output.exit_status}; nothing was changed",
                 where=self.remote.target.name,
-                hint="free space and rights of the state folder, then again",
+                hint=way_out(said) or "free space and rights of the state folder, then again",
             )
         self.written = True
         for node in self.nodes:
             await node.write()
 
     async def close(self, state: LedgerEnd) -> None:
-        """Say how it ended. A failure here changes no outcome: the entry stays open and is shown as such."""
+        """Say how it ended, on every host. Raises StepFailedError where that cannot be written: it stays open there."""
+        troubles: list[StepFailedError] = []
         for node in self.nodes:
-            await node.close(state)
-        if not self.written:
-            return
-        await self.remote.act(
+            try:
+                await node.close(state)
+            except StepFailedError as error:
+                troubles.append(error)
+        if self.written:
+            troubles += await self._say(state)
+        if troubles:
+            raise troubles[0]
+
+    async def _say(self, state: LedgerEnd) -> list[StepFailedError]:
+        output = await self.remote.act(
             "act_ledger_state.sh",
             self.plan.target.host.state_folder,
             self.plan.target.service.unit,
@@ -134,6 +143,16 @@ class Ledger:
             encode(json.dumps(self.document(state), indent=1)),
             lock=self.context.run,
         )
+        return [unsaid(self.remote, self.folder, output)] if output.exit_status != 0 else []
+
+
+def unsaid(remote: Remote, entry: str, output: Output) -> StepFailedError:
+    said = one_line(output.stderr.decode("utf-8", "replace"), 300)
+    return StepFailedError(
+        f"its end is not written into {entry}: {said or output.exit_status}",
+        where=remote.target.name,
+        hint=way_out(said),
+    )
 
 
 def backup_of(writes: Writes, number: int) -> str:
@@ -151,10 +170,12 @@ def row_of(writes: Writes, backup: str) -> str:
 
 
 async def settle(remote: Remote, run: str, earlier: Sequence[str], word: str) -> None:
-    """Say of earlier open entries of this unit how this run settled them."""
+    """Say of earlier open entries of this unit how this run settled them. Raises StepFailedError as `close` does."""
     for each in remote.everywhere if earlier else ():
         host, unit = each.target.host, each.target.service.unit
-        await each.act("act_ledger_settle.sh", host.state_folder, unit, word, *earlier, lock=run)
+        output = await each.act("act_ledger_settle.sh", host.state_folder, unit, word, *earlier, lock=run)
+        if output.exit_status != 0:
+            raise unsaid(each, f"{host.state_folder}/{unit} of {', '.join(earlier)}", output)
 
 
 def encode(text: str) -> str:

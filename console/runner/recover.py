@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from console.changes import kinds
 from console.clock import SystemClock, stamp
-from console.errors import ConsoleError
+from console.errors import ConsoleError, StepFailedError
 from console.remote.session import Reader, connect_reader
 from console.results.repository import Repository
 from console.runner import advice, front_door, guard, guard_fired
@@ -142,14 +142,14 @@ async def _settle(
         if watched and (note := await guard_fired.told(root, plan, reader, target.changes, log.append)):
             notes.append(note)
             if target.undo_finished is not None and target.undo_finished.proven:
-                await _close_entry(reader, state, root, "rolled-back")
+                await _close_entry(reader, state, root, "rolled-back", notes)
             return
         for change in target.changes.values() if target.undoing else unsettled:
             await _settle_change(log, reader, plan, change, notes, undoing=target.undoing)
         if target.guard is not None and target.guard.state in guard.ARMED and target.proven and not target.undoing:
             # Killed between the proof and the end: nobody is to find a switch that has nothing left to put back.
             word = "rolled-back" if state.started and state.started.purpose == "rollback" else "verified"
-            problem = await _close_entry(reader, state, root, word, guard_of=plan)
+            problem = await _close_entry(reader, state, root, word, notes, guard_of=plan)
             off = GuardChanged(
                 target=plan.target.name, state="still armed" if problem else "disarmed", run=root, message=problem
             )
@@ -161,7 +161,7 @@ async def _settle(
 
 
 async def _close_entry(
-    reader: Reader, state: RunState, root: str, word: LedgerEnd, *, guard_of: Plan | None = None
+    reader: Reader, state: RunState, root: str, word: LedgerEnd, notes: list[str], *, guard_of: Plan | None = None
 ) -> str:
     """Say in the ledger that what stands is proven, so that nobody need settle it; and call its guard off.
 
@@ -171,7 +171,10 @@ async def _close_entry(
     operator = state.started.operator if state.started else ""
     hold = await remote.hold_lock(state.run, {"operator": operator, "reason": "recover closes the ledger entry"})
     try:
-        await settle(remote, state.run, [root], word)
+        try:
+            await settle(remote, state.run, [root], word)
+        except StepFailedError as error:  # the guard is called off all the same
+            notes.append(str(error))
         return await guard.called_off(remote, guard.name_of(guard_of, root), state.run) if guard_of else ""
     finally:
         await hold.release()

@@ -90,7 +90,7 @@ def test_the_real_file_behind_a_link_is_the_one_that_others_read() -> None:
         policy.of_this_unit(edited("/etc/default/own", VARIABLES), sharing("third.service"))
 
 
-@pytest.mark.parametrize("fstype", ["nfs", "nfs4", "cifs", "ceph", "lustre", "fuse.glusterfs"])
+@pytest.mark.parametrize("fstype", ["nfs", "nfs4", "cifs", "ceph", "lustre", "fuse.glusterfs", "wekafs", "fuse.rclone"])
 def test_a_file_on_a_network_file_system_is_read_by_other_hosts(fstype: str) -> None:
     seen = around(places=(Place(path="/srv/units/chat.service", fstype=fstype, source="filer:/units"),))
     planned = edited(FRAGMENT, "/srv/units/chat.service")
@@ -99,7 +99,7 @@ def test_a_file_on_a_network_file_system_is_read_by_other_hosts(fstype: str) -> 
     policy.of_this_unit(planned, seen, 1)
 
 
-@pytest.mark.parametrize("fstype", ["ext4", "xfs", "overlay", "btrfs", "zfs", "nfsd", ""])
+@pytest.mark.parametrize("fstype", ["ext4", "xfs", "overlay", "btrfs", "zfs", "nfsd", "fuseblk", "fuse.mergerfs", ""])
 def test_a_local_one_is_not(fstype: str) -> None:
     policy.of_this_unit(edited(FRAGMENT), around(places=(Place(path=FRAGMENT, fstype=fstype),)))
 

@@ -156,7 +156,35 @@ async def test_a_full_disk_is_said_and_leaves_no_whole_entry(remote: Remote, ssh
     output = await write(remote, sshd, unit)
     assert output.exit_status != 0
     assert "No space left" in output.complaint
-    assert not (sshd.state / UNIT / "01RUN" / "change.json").exists()
+    assert not (sshd.state / UNIT / "01RUN").exists()
+
+
+@pytest.mark.parametrize(("script", "words"), [("state", ("01RUN", b64("{}"))), ("settle", ("rolled-back", "01RUN"))])
+async def test_an_end_that_there_is_no_room_for(
+    remote: Remote, sshd: Sshd, unit: Path, script: str, words: tuple[str, ...]
+) -> None:
+    await write(remote, sshd, unit)
+    entry = sshd.state / UNIT / "01RUN"
+    before = (entry / "change.json").read_bytes()
+    sshd.stand_in("tee", 'head -c 9 >"$2"; echo "tee: Disk quota exceeded" >&2; exit 1')
+    output = await remote.act(f"act_ledger_{script}.sh", str(sshd.state), UNIT, *words)
+    assert output.exit_status != 0
+    assert "quota exceeded" in output.complaint
+    assert (entry / "change.json").read_bytes() == before
+    assert not (entry / ".change.json.new").exists()
+
+
+async def test_undo_without_room_leaves_nothing_beside_the_file(remote: Remote, sshd: Sshd, unit: Path) -> None:
+    await write(remote, sshd, unit)
+    unit.write_text(AFTER)
+    sshd.stand_in("cp", 'head -c 9 "$4" >"$5"; echo "cp: Disk quota exceeded" >&2; exit 1')
+    done = undo(sshd)
+    assert done.returncode == 1
+    assert "quota exceeded" in done.stderr
+    assert f"{unit} was not put back" in done.stderr
+    assert unit.read_text() == AFTER
+    assert [path.name for path in unit.parent.iterdir()] == [UNIT]
+    assert not (sshd.folder / "systemctl.log").exists()
 
 
 async def test_the_backup_of_a_missing_file_fails(remote: Remote, sshd: Sshd, unit: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from console.errors import LockHeldError, RefusedError
+from console.errors import LockHeldError, RefusedError, StepFailedError
 from console.remote.scripts import Output
 from console.runner import again
 from console.runner.context import RunContext
@@ -221,6 +221,17 @@ async def test_closing_says_how_it_ended(run: RunContext) -> None:
     assert (script, args[:3]) == ("act_ledger_state.sh", ("/var/lib/console", "chat.service", RUN))
     assert json.loads(decoded(args[3]))["state"] == "verified"
     assert decoded(args[3]).splitlines()[5] == ' "state": "verified",', "the scripts find the state by its line"
+
+
+async def test_an_end_that_cannot_be_written_is_told(run: RunContext) -> None:
+    full = Output(1, stderr=b"tee: Disk quota exceeded")
+    remote = FakeRemote(answers={"act_ledger_state.sh": full, "act_ledger_settle.sh": full})
+    entry = ledger(run, remote=remote)
+    await entry.write()
+    for ending in (entry.close("verified"), settle(remote, RUN, ["R1"], "settled")):
+        with pytest.raises(StepFailedError, match=r"is not written into .*Disk quota exceeded") as caught:
+            await ending
+        assert "quota" in caught.value.hint
 
 
 async def test_a_lock_that_is_gone_is_told(run: RunContext) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from console.remote.session import Reader
+from console.remote.session import Output, Reader
 from console.runner import recover as recovering
 from console.runner.recover import recover
 from console.runs.log import read_events
@@ -172,6 +172,13 @@ async def test_killed_between_the_proof_and_its_end_the_guard_is_called_off(
         "act_guard_off.sh",
     ]
     assert [hold.released for hold in host.holds] == [1]
+
+
+async def test_no_room_to_say_so_keeps_no_guard_armed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    host = host_with(AFTER, answers={"act_ledger_settle.sh": Output(1, stderr=b"tee: Disk quota exceeded")})
+    added, notes, _ = await closed(tmp_path, host, monkeypatch, *PROVEN)
+    assert [event.state for event in added if isinstance(event, GuardChanged)] == ["disarmed"]
+    assert "Disk quota exceeded" in "; ".join(notes)
 
 
 async def test_killed_before_the_proof_the_guard_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,32 +7,38 @@ shift 7
 folder=$state_folder/$unit
 entry=$folder/$run
 
+# Of an entry that there is no room for, nothing stays.
+give_up() {
+  root test -f "$entry/change.json" || root rm -rf -- "$entry"
+  exit 1
+}
+
 put() {
   printf %s "$2" | base64 -d | root tee -- "$1" >/dev/null
 }
 
-root mkdir -p -m 0700 -- "$state_folder" "$folder" "$entry" || exit
+root mkdir -p -m 0700 -- "$state_folder" "$folder" "$entry" || give_up
 while [ $# -gt 1 ]; do
   # Owner and mode come along: a backup is never more readable than its file.
-  root cp --preserve=all -T -- "$1" "$entry/$2" || exit
+  root cp --preserve=all -T -- "$1" "$entry/$2" || give_up
   shift 2
 done
-put "$entry/files.tsv" "$table" || exit
+put "$entry/files.tsv" "$table" || give_up
 if [ -n "$balancer" ]; then
-  put "$entry/balancer.args" "$balancer" || exit
-  root chmod 0600 -- "$entry/balancer.args" || exit
+  put "$entry/balancer.args" "$balancer" || give_up
+  root chmod 0600 -- "$entry/balancer.args" || give_up
 fi
 if [ -n "$ranks" ]; then
-  put "$entry/ranks.txt" "$ranks" || exit
-  root chmod 0600 -- "$entry/ranks.txt" || exit
+  put "$entry/ranks.txt" "$ranks" || give_up
+  root chmod 0600 -- "$entry/ranks.txt" || give_up
 fi
-printf %s "$console_embedded" | root tee -- "$entry/undo.sh" >/dev/null || exit
-put "$entry/.change.json.new" "$document" || exit
-root chmod 0600 -- "$entry/files.tsv" "$entry/.change.json.new" || exit
-root chmod 0700 -- "$entry/undo.sh" || exit
-root find "$entry" -type f -exec sync -- {} + || exit
-root mv -f -T -- "$entry/.change.json.new" "$entry/change.json" || exit
-root sync -- "$entry" "$folder" "$state_folder" || exit
+printf %s "$console_embedded" | root tee -- "$entry/undo.sh" >/dev/null || give_up
+put "$entry/.change.json.new" "$document" || give_up
+root chmod 0600 -- "$entry/files.tsv" "$entry/.change.json.new" || give_up
+root chmod 0700 -- "$entry/undo.sh" || give_up
+root find "$entry" -type f -exec sync -- {} + || give_up
+root mv -f -T -- "$entry/.change.json.new" "$entry/change.json" || give_up
+root sync -- "$entry" "$folder" "$state_folder" || give_up
 
 # The newest 20 that are over stay; open ones always. Names sort by time.
 root find "$folder" -mindepth 2 -maxdepth 2 -name change.json -exec grep -L -E '"state": "(open|undoing|guard)"' -- {} + 2>/dev/null |

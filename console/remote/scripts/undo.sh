@@ -78,7 +78,12 @@ while IFS=$tab read -r path before after backup _; do
       mkdir -m 0755 -- "$(dirname -- "$path")"
     fi
     temporary=$(dirname -- "$path")/.$(basename -- "$path").console-undo
-    cp --preserve=all -T -- "$here/$backup" "$temporary"
+    # No room, or a quota: what cp says stands on the screen, and nothing of it stays.
+    if ! cp --preserve=all -T -- "$here/$backup" "$temporary"; then
+      rm -f -- "$temporary"
+      echo "$path was not put back" >&2
+      exit 1
+    fi
     flags=$(lsattr -d -- "$path" 2>/dev/null | cut -d ' ' -f 1 | tr -cd AcCdDjmsStux) || flags=
     if [ -n "$flags" ]; then
       chattr "+$flags" -- "$temporary" || echo "$path: its attributes $flags could not be kept" >&2
