@@ -28,7 +28,7 @@ from console.views.run import progress_text
 from console.views.series import conclusion_lines, series_chart, series_table, step_times
 
 CHART_LINES = 14
-LOW = 30
+FRAME_LINES = 3  # bar, title and keys
 
 
 class SeriesScreen(FrameScreen):
@@ -116,10 +116,11 @@ class SeriesScreen(FrameScreen):
         if self.under >= 0:
             said.append(f"before: {self.earlier[self.under]} ({self.under + 1} of {len(self.earlier)})")
         rows = series_table(self.findings, self.before, width)
-        low = self.app.size.height < LOW
+        # As tall as what is left of the screen: an axis that is only seen by scrolling says nothing.
+        left = self.app.size.height - FRAME_LINES - len(said) - len(rows) - 2
+        height = max(CHART_LINES, min(CHART_LINES + 6, left))
         drawing = series_chart(
-            self.findings, self.before, width, CHART_LINES if low else CHART_LINES + 6,
-            ascii_only=self.session.preferences.ascii,
+            self.findings, self.before, width, height, ascii_only=self.session.preferences.ascii
         )  # fmt: skip
         first, second = (drawing, rows) if self.chart_first else (rows, drawing)
         said += ["", *first, "", *second] if said else [*first, "", *second]
