@@ -10,6 +10,19 @@ from pathlib import Path
 EXTEND_CONTEXT = Path(__file__).parents[1] / "runbooks" / "extend_context.toml"
 _MEASURE = 'measure = { type = "bool", default = true'
 
+# gate.quality by the form of an answer alone.
+STRUCTURE = """\
+schema = 1
+name = "structure"
+title = "Are calls and objects still read?"
+on_failure = "stop"
+
+[[step]]
+uses = "gate.quality"
+contexts = []
+valid = ["tools", "json"]
+"""
+
 
 def unmeasured_text() -> str:
     """extend_context.toml where `measure` is false unless told otherwise."""

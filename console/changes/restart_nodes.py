@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from console.changes import restart
 from console.changes.base import Made, Seen
 from console.errors import RestartedByOthersError, StepFailedError
+from console.planning.nodes import restart_on
 from console.remote.session import Reader, Remote
 from console.remote.systemd import unit_state
 from console.schema.change import RestartChange
@@ -25,11 +26,7 @@ DOWN = ("inactive", "failed")
 
 def parts(change: RestartChange) -> dict[str, RestartChange]:
     """Host → the restart as that host alone would see it, the serving one first and named by ""."""
-    alone = {"": change.model_copy(update={"nodes": ()})}
-    for start in change.nodes:
-        before = start.model_dump(exclude={"node"})
-        alone[start.node] = change.model_copy(update={"nodes": (), **before})
-    return alone
+    return {"": restart_on(change, None)} | {start.node: restart_on(change, start) for start in change.nodes}
 
 
 async def look(change: RestartChange, reader: Reader) -> Seen:

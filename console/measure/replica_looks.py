@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from statistics import mean
 
 from console.analysis.diagnosis.production import production_of
-from console.analysis.diagnosis.window import Said
+from console.analysis.diagnosis.window import Said, number
 from console.engines.base import LogLine
 from console.schema.loads import Level, ReplicaLoad
 
@@ -44,7 +44,7 @@ def with_log(level: Level, engine: str, lines: Sequence[LogLine], replicas: int)
 
     `lines` are those of the level's time. `replicas`: of one server, by its settings; one without a line was idle.
     """
-    retracted = sum(max(1, as_int(line.values.get("retracted"))) for line in lines if line.cause == "retracted")
+    retracted = sum(max(1, int(number(line.values, "retracted") or 0)) for line in lines if line.cause == "retracted")
     changed: dict[str, object] = {}
     if retracted > (level.retracted or 0):
         changed["retracted"] = retracted
@@ -65,12 +65,12 @@ def of_lines(engine: str, lines: Sequence[LogLine], span_s: float) -> tuple[Repl
     for line in lines:
         # Every tensor-parallel rank may log, and all of a replica say the same.
         if line.kind == "decode" and label in line.values:
-            by_rank.setdefault(as_int(line.values[label]), []).append(Said(0.0, line))
+            by_rank.setdefault(int(number(line.values, label) or 0), []).append(Said(0.0, line))
     found: list[ReplicaLoad] = []
     for rank, said in sorted(by_rank.items()):
         seen = production_of(engine, first_speaker(said))
         if seen is not None and span_s > 0:
-            most = max(as_int(one.line.values.get("running")) for one in said)
+            most = max(int(number(one.line.values, "running") or 0) for one in said)
             name = f"{prefix}{rank}"
             found.append(ReplicaLoad(name=name, running=round(seen.request_s / span_s, 3), running_most=most))
     return tuple(found)
@@ -78,12 +78,8 @@ def of_lines(engine: str, lines: Sequence[LogLine], span_s: float) -> tuple[Repl
 
 def first_speaker(said: Sequence[Said]) -> list[Said]:
     """The lines of the lowest tensor-parallel rank among them."""
-    lowest = min(as_int(one.line.values.get("tp_rank")) for one in said)
-    return [one for one in said if as_int(one.line.values.get("tp_rank")) == lowest]
-
-
-def as_int(value: float | int | str | None) -> int:
-    return int(value) if isinstance(value, int | float) else 0
+    lowest = min(int(number(one.line.values, "tp_rank") or 0) for one in said)
+    return [one for one in said if int(number(one.line.values, "tp_rank") or 0) == lowest]
 
 
 def in_order(name: str) -> tuple[str, int]:

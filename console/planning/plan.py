@@ -11,7 +11,7 @@ from typing import Any
 from console.clock import stamp
 from console.engines.base import Engine
 from console.errors import ConsoleError
-from console.planning import answers, differences, estimates, groups, lint, nodes, policy, references
+from console.planning import answers, differences, estimates, groups, lint, nodes, policy, ranks, references
 from console.schema.capacity import DecodeLaw
 from console.schema.change import (
     ABSENT,
@@ -107,7 +107,7 @@ def make_plan(
     )
     load_s = facts.load_times_s[0] if facts.load_times_s else None
     draft.warnings.extend(redactor.text(each.text) for each in unit_sanity.findings(unit, engine, load_s))
-    nodes.check(facts, engine, target)
+    ranks.check(facts, engine, target)
     steps = _steps(runbook, values)
     for index, (step_id, table, step) in enumerate(steps):
         _plan_step(

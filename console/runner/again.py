@@ -59,7 +59,7 @@ async def seen_files(plan: Plan, reader: Reader, root: str) -> dict[str, Seen]:
     """
     found: dict[str, Seen] = {}
     for place in (plan.target, *plan.target.nodes):
-        node = place.host_name if place.rank else ""
+        node = place.node
         for path, writes in written(plan.changes, node).items():
             made = writes.made((await read_file(reader.at(node), path)).digest)
             if made is None:
@@ -167,7 +167,7 @@ def from_here(change: Change, facts: Facts) -> Change:
     """A restart starts from whatever runs now."""
     if not isinstance(change, RestartChange):
         return change
-    return from_now(change, facts.unit, {seen.target.partition("/")[0]: seen.unit for seen in facts.nodes})
+    return from_now(change, facts.unit, {seen.host_name: seen.unit for seen in facts.nodes})
 
 
 def stopped(facts: Facts) -> bool:
@@ -187,7 +187,7 @@ def left_behind(plan: Plan, facts: Facts) -> bool:
         if isinstance(change, RestartChange)
         for start in change.nodes
     }
-    now = {seen.target.partition("/")[0]: seen.unit.invocation_id for seen in facts.nodes}
+    now = {seen.host_name: seen.unit.invocation_id for seen in facts.nodes}
     return any(now.get(node) == invocation for node, invocation in before.items())
 
 

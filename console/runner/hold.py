@@ -88,7 +88,7 @@ async def unchanged(run: TargetRun, remote: Remote) -> None:
     now = await collect(remote, run.engine, ask_engine=False)
     reasons = [*since(before, now)]
     for then, there in zip(before.nodes, now.nodes, strict=True):
-        reasons += [f"on {there.target.partition('/')[0]}: {reason}" for reason in since(then, there)]
+        reasons += [f"on {there.host_name}: {reason}" for reason in since(then, there)]
     if reasons:
         raise StalePlanError(
             f"{', '.join(reasons)} since the plan was made: nothing was written",
@@ -174,7 +174,7 @@ def not_as_left(run: TargetRun, now: Facts) -> ConsoleError | None:
 
 
 def _not_as_left(run: TargetRun, place: Target, before: Facts, now: Facts) -> ConsoleError | None:
-    where, node = place.name, place.host_name if place.rank else ""
+    where, node = place.name, place.node
     if now.host.boot_id != before.host.boot_id:
         return StalePlanError("the host was rebooted while the connection was lost", where=where)
     if any(isinstance(change, RestartChange) for change in run.sent):

@@ -259,6 +259,11 @@ class Facts(Read):
     around: Surroundings = Field(default_factory=Surroundings)
     nodes: tuple[Facts, ...] = ()  # of the other hosts of the same engine, in the order of their ranks
 
+    @property
+    def host_name(self) -> str:
+        """As the inventory calls it."""
+        return self.target.partition("/")[0]
+
     def names(self) -> dict[str, str | int | float | None]:
         """What a runbook may name as `facts.NAME`."""
         serving = self.serving or Serving()

@@ -198,6 +198,11 @@ class Target(Frozen):
         return f"{self.host_name}/{self.service_name}"
 
     @property
+    def node(self) -> str:
+        """How a change names this host among those of its engine: empty for the one that serves."""
+        return self.host_name if self.rank else ""
+
+    @property
     def protected(self) -> bool:
         """Whether any of its machines is: all of them are changed together."""
         return self.host.protected or any(node.host.protected for node in self.nodes)

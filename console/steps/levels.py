@@ -86,3 +86,11 @@ def event_of(target: str, levels: Levels) -> LevelsRead:
         pool_tokens=levels.pool_tokens,
         agree=levels.agree,
     )
+
+
+def same(engine: Engine, setting: str, left: str, right: str) -> bool:
+    """Whether two spellings mean the same value."""
+    try:
+        return engine.parse_value(setting, left) == engine.parse_value(setting, right)
+    except (ValueError, KeyError):
+        return left == right

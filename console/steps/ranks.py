@@ -6,7 +6,7 @@ from console.errors import NotReadyError, NotServedError
 from console.remote.systemd import unit_state
 from console.schema.facts import Facts
 from console.steps.base import StepIO
-from console.steps.levels import levels_of
+from console.steps.levels import levels_of, same
 
 # Looks between two of them: what serves cannot be ready before they are, so they matter where one never will be.
 EVERY_LOOKS = 5
@@ -38,12 +38,5 @@ def run_it(io: StepIO, facts: Facts) -> None:
         for name, wanted in io.expected.items():
             level = levels_of(seen, io.engine, name)
             for place, there in (("on disk", level.disk), ("in the running process", level.running)):
-                if there.value is not None and not _same(io, name, there.value, wanted):
+                if there.value is not None and not same(io.engine, name, there.value, wanted):
                     raise NotServedError(f"{name} is {wanted} at rank 0 and {there.value} {place}", where=seen.target)
-
-
-def _same(io: StepIO, setting: str, left: str, right: str) -> bool:
-    try:
-        return io.engine.parse_value(setting, left) == io.engine.parse_value(setting, right)
-    except (ValueError, KeyError):
-        return left == right

@@ -16,7 +16,7 @@ from console.schema.serving import Serving
 from console.settings.levels import NOT_GIVEN, Levels
 from console.steps import ranks
 from console.steps.base import Step, StepIO, StepResult
-from console.steps.levels import event_of, levels_of
+from console.steps.levels import event_of, levels_of, same
 from console.steps.service_wait_ready import load_time
 
 # Beyond the old limit by more than the few tokens an engine adds or reserves on its own.
@@ -128,7 +128,7 @@ class ServiceVerify(Step):
                     continue
                 slots = facts.serving.slots if facts.serving else 1
                 served = name == "serving" and io.engine.agrees(level.setting, wanted, value.value, slots)
-                if not served and not same(io, level.setting, value.value, wanted):
+                if not served and not same(io.engine, level.setting, value.value, wanted):
                     raise NotServedError(
                         f"{level.setting} is {wanted} in the unit and {value.value} {PLACES[name]}",
                         where=facts.target,
@@ -140,10 +140,10 @@ class ServiceVerify(Step):
         wanted = io.expected[level.setting]
         spelling = io.engine.spellings.get(level.setting)
         if spelling is not None and spelling.kind == "flag":
-            return same(io, level.setting, "false", wanted)
+            return same(io.engine, level.setting, "false", wanted)
         # A process that took another name has no argv left; what the engine itself reports is proof enough.
         served = level.serving.value
-        return name == "running" and served is not None and same(io, level.setting, served, wanted)
+        return name == "running" and served is not None and same(io.engine, level.setting, served, wanted)
 
     def _pool_holds(self, io: StepIO, serving: Serving, where: str) -> str:
         """Judge the KV pool against the window; returns what to add to the message."""
@@ -314,11 +314,3 @@ PLACES = {
     "running": "in the running process",
     "serving": "as served",
 }
-
-
-def same(io: StepIO, setting: str, left: str, right: str) -> bool:
-    """Whether two spellings mean the same value."""
-    try:
-        return io.engine.parse_value(setting, left) == io.engine.parse_value(setting, right)
-    except (ValueError, KeyError):
-        return left == right

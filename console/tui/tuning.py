@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -92,3 +92,23 @@ class TriesScreen(SendsScreen):
 
     def action_try_out(self) -> None:
         self.action_begin()
+
+
+@dataclass(frozen=True)
+class Picking:
+    """What is asked before a replay or an experiment, and what is said where there is nothing to pick."""
+
+    title: str
+    choices: Callable[[Session], list[Choice]]
+    none: str
+    asks: type[SendsScreen]
+
+
+PICKS: Mapping[str, Picking] = {
+    "replay": Picking(
+        "Replay which trace?", traces_of, "no frozen trace yet: console workload freeze FILE --name NAME", SendsScreen
+    ),
+    "experiment": Picking(
+        "Try which experiment?", experiments_of, "no runbook has an [experiment] table: see docs/tune.md", TriesScreen
+    ),
+}

@@ -25,7 +25,7 @@ from console.tui.runs import RunsScreen, waits
 from console.tui.start import Started, launch
 from console.tui.target import TargetScreen
 from console.tui.textview import TextScreen, of_command
-from console.tui.tuning import Choice, PickScreen, TriesScreen, experiments_of, traces_of
+from console.tui.tuning import PICKS, PickScreen, TriesScreen
 from console.tui.workers import work
 
 if TYPE_CHECKING:
@@ -98,32 +98,30 @@ class Ways:
         def chosen(kind: str | None) -> None:
             if kind == "profile":
                 self.said([*WORDS[kind], target.name])
-            elif kind == "replay":
-                self._pick("Replay which trace?", traces_of(self.session), target, kind, SendsScreen)
-            elif kind == "experiment":
-                if target.protected:
-                    text = f"{target.name} is protected: console run RUNBOOK {target.name} --yes --reason …"
-                    self.app.notify(text, markup=False)
-                    return
-                self._pick("Try which experiment?", experiments_of(self.session), target, kind, TriesScreen)
+            elif kind == "experiment" and target.protected:
+                text = f"{target.name} is protected: console run RUNBOOK {target.name} --yes --reason …"
+                self.app.notify(text, markup=False)
+            elif kind is not None and kind in PICKS:
+                self._pick(kind, target)
             elif kind:
                 self.ask_to_send([*WORDS[kind], target.name], target.name, COSTS[kind])
 
         self.app.push_screen(ChooseScreen(self.session, target), chosen)
 
-    def _pick(self, title: str, choices: Sequence[Choice], target: Target, kind: str, asks: type[SendsScreen]) -> None:
+    def _pick(self, kind: str, target: Target) -> None:
         """A trace or an experiment, then the question with its price."""
+        picking = PICKS[kind]
+        choices = picking.choices(self.session)
 
         def picked(word: str | None) -> None:
             if word:
-                words = [*WORDS[kind], word, target.name, *(["--yes"] if asks is TriesScreen else [])]
-                self.ask_to_send(words, target.name, COSTS[kind], asks)
+                words = [*WORDS[kind], word, target.name, *(["--yes"] if picking.asks is TriesScreen else [])]
+                self.ask_to_send(words, target.name, COSTS[kind], picking.asks)
 
         if choices:
-            self.app.push_screen(PickScreen(self.session, title, choices), picked)
+            self.app.push_screen(PickScreen(self.session, picking.title, choices), picked)
         else:
-            text = "no frozen trace yet: console workload freeze FILE --name NAME"
-            self.app.notify(text, severity="warning", markup=False)
+            self.app.notify(picking.none, severity="warning", markup=False)
 
     def ask_to_send(self, words: Sequence[str], wanted: str, cost: str, asks: type[SendsScreen] = SendsScreen) -> None:
         def answered(sure: bool | None) -> None:

@@ -20,7 +20,7 @@ from console.engines.chat import Turn, chat_request, read_chat
 from console.lab.lab import Lab
 from console.lab.layout import Shape
 from console.measure.structure import fault_of
-from tests.runbooks import unmeasured, without_step
+from tests.runbooks import STRUCTURE, unmeasured, without_step
 
 ROOT = Path(__file__).parents[2]
 
@@ -52,19 +52,6 @@ def levels(lab: Lab, folder: Path) -> set[str]:
     assert told["warnings"] == []  # its unit has nothing that nobody meant
     found = {level["setting"]: level for level in told["levels"]}["context_length"]
     return {found[name] for name in ("disk", "loaded", "running")}
-
-
-STRUCTURE = """\
-schema = 1
-name = "structure"
-title = "Are calls and objects still read?"
-on_failure = "stop"
-
-[[step]]
-uses = "gate.quality"
-contexts = []
-valid = ["tools", "json"]
-"""
 
 
 def asked(lab: Lab, question: str, **more: Any) -> Turn:

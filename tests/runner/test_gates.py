@@ -7,24 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.runbooks import STRUCTURE
 from tests.runner.conftest import Desk, of_type
 
 pytestmark = pytest.mark.xdist_group("gates")
 
 RUNBOOK = Path(__file__).parents[2] / "runbooks" / "kv_cache_fp8.toml"
-
-
-STRUCTURE = """\
-schema = 1
-name = "structure"
-title = "Are calls and objects still read?"
-on_failure = "stop"
-
-[[step]]
-uses = "gate.quality"
-contexts = []
-valid = ["tools", "json"]
-"""
 
 
 def test_answers_that_hold_let_an_fp8_cache_stay_and_wrong_long_ones_bring_the_old_one_back(

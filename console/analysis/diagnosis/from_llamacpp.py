@@ -7,11 +7,11 @@ steps, and the log does not say which did: each is taken as alone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from console.analysis.diagnosis import window as w
 from console.analysis.diagnosis.repetition import in_loops
-from console.analysis.diagnosis.window import Passive, Said, Window, counted
+from console.analysis.diagnosis.window import Passive, Said, Window, counted, number
 
 # A reply shorter than this is mostly its first step.
 LEAST_TOKENS = 16
@@ -28,10 +28,10 @@ def windows(lines: Sequence[Said], *, ceiling: float | None = None) -> Passive:
     for index, said in enumerate(lines[begin:], begin):
         values = said.line.values
         if said.line.kind == "prefill" and "new_tokens" in values:
-            prompt = _number(values, "new_tokens")
+            prompt = number(values, "new_tokens")
         if not _is_timing(said):
             continue
-        tokens, rate = _number(values, "tokens"), _number(values, "throughput")
+        tokens, rate = number(values, "tokens"), number(values, "throughput")
         length = _length(lines[index + 1 : index + 4])
         if tokens is None or not rate or prompt is None:
             reasons.append(w.CUT)
@@ -64,11 +64,6 @@ def _length(following: Sequence[Said]) -> float | None:
     for said in following:
         if _is_timing(said) or said.line.kind == "prefill":
             return None
-        if (length := _number(said.line.values, "accept_len")) is not None:
+        if (length := number(said.line.values, "accept_len")) is not None:
             return length
     return None
-
-
-def _number(values: Mapping[str, float | int | str], name: str) -> float | None:
-    value = values.get(name)
-    return float(value) if isinstance(value, int | float) else None

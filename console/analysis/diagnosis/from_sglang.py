@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from console.analysis.diagnosis import window as w
 from console.analysis.diagnosis.repetition import in_loops
-from console.analysis.diagnosis.window import Passive, Said, Window, counted
+from console.analysis.diagnosis.window import Passive, Said, Window, counted, number
 
 STEPS_A_LINE = 40
 
@@ -38,10 +38,10 @@ def windows(lines: Sequence[Said], *, steps_a_line: int = STEPS_A_LINE, ceiling:
     decodes = mixed = 0
     for said in lines[begin:]:
         values = said.line.values
-        replica = replicas.setdefault(int(_number(values, "dp_rank") or 0), _Replica())
+        replica = replicas.setdefault(int(number(values, "dp_rank") or 0), _Replica())
         if said.line.kind == "prefill":
             replica.prefill = True
-            replica.prefill_idle = replica.prefill_idle or _number(values, "running") == 0
+            replica.prefill_idle = replica.prefill_idle or number(values, "running") == 0
         elif said.line.kind == "decode":
             decodes += 1
             mixed += replica.prefill and not replica.prefill_idle
@@ -78,13 +78,13 @@ def windows(lines: Sequence[Said], *, steps_a_line: int = STEPS_A_LINE, ceiling:
 def _judge(said: Said, replica: _Replica, steps: int) -> tuple[Window, str] | str:
     """The window of a line and why it does not count; or only the reason, where there is no window."""
     values, before = said.line.values, replica.before
-    batch, total, rate = (_number(values, name) for name in ("running", "tokens", "throughput"))
-    accept = _number(values, "accept_len") or 1.0
+    batch, total, rate = (number(values, name) for name in ("running", "tokens", "throughput"))
+    accept = number(values, "accept_len") or 1.0
     if batch is None or total is None or rate is None:
         return w.CUT
     if batch <= 0 or rate <= 0:
         return w.IDLE
-    was_batch, was_total = (_number(before or {}, name) for name in ("running", "tokens"))
+    was_batch, was_total = (number(before or {}, name) for name in ("running", "tokens"))
     grown = total - (was_total or 0.0)
     committed = steps * accept * batch
     same = before is not None and batch == was_batch and 0 < grown < 3 * committed
@@ -95,8 +95,8 @@ def _judge(said: Said, replica: _Replica, steps: int) -> tuple[Window, str] | st
         batch=batch,
         accept_length=accept,
         rate_tok_s=rate,
-        queue=int(_number(values, "queue") or 0),
-        replica=int(_number(values, "dp_rank") or 0),
+        queue=int(number(values, "queue") or 0),
+        replica=int(number(values, "dp_rank") or 0),
     )
     if str(values.get("graph", "True")) != "True":
         return one, w.NO_GRAPH
@@ -109,8 +109,3 @@ def _judge(said: Said, replica: _Replica, steps: int) -> tuple[Window, str] | st
     if batch != was_batch or grown < 0:
         return one, w.BATCH_CHANGED
     return one, ""
-
-
-def _number(values: Mapping[str, float | int | str], name: str) -> float | None:
-    value = values.get(name)
-    return float(value) if isinstance(value, int | float) else None

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from console.analysis.diagnosis import window as w
 from console.analysis.diagnosis.repetition import in_loops
-from console.analysis.diagnosis.window import Passive, Said, Window, counted
+from console.analysis.diagnosis.window import Passive, Said, Window, counted, number
 
 _POSITIONS = re.compile(r"Per-position acceptance rate: ([\d., ]+?)(?:, Avg|$)")
 
@@ -28,8 +28,8 @@ def windows(lines: Sequence[Said], *, pool_tokens: int | None, ceiling: float | 
     mixed = 0
     for said, draft in zip(averages, drafts, strict=True):
         values = said.line.values
-        replica = int(_number(values, "engine") or 0)
-        batch, rate, usage = (_number(values, name) for name in ("running", "throughput", "usage"))
+        replica = int(number(values, "engine") or 0)
+        batch, rate, usage = (number(values, name) for name in ("running", "throughput", "usage"))
         previous, before[replica] = before.get(replica), values
         if batch is None or rate is None or usage is None or pool_tokens is None:
             reasons.append(w.CUT)
@@ -46,10 +46,10 @@ def windows(lines: Sequence[Said], *, pool_tokens: int | None, ceiling: float | 
             batch,
             draft or 1.0,
             rate,
-            int(_number(values, "queue") or 0),
+            int(number(values, "queue") or 0),
             replica,
         )
-        prefilled = (_number(values, "input_throughput") or 0.0) > 0
+        prefilled = (number(values, "input_throughput") or 0.0) > 0
         mixed += prefilled
         judged.append((one, _reason(values, previous, prefilled=prefilled)))
     loops = in_loops([one for one, _ in judged], ceiling)
@@ -70,12 +70,12 @@ def windows(lines: Sequence[Said], *, pool_tokens: int | None, ceiling: float | 
 def _paired(lines: Sequence[Said]) -> tuple[list[Said], list[float | None]]:
     """Each average with the acceptance that was logged beside it, before or after, within the same interval."""
     averages = [one for one in lines if one.line.kind == "decode" and "throughput" in one.line.values]
-    lengths = [one for one in lines if one.line.kind == "decode" and _number(one.line.values, "accept_len")]
+    lengths = [one for one in lines if one.line.kind == "decode" and number(one.line.values, "accept_len")]
     drafts: list[float | None] = []
     for one in averages:
         near = min(lengths, key=lambda other: abs(other.at_s - one.at_s), default=None)
         close = near is not None and abs(near.at_s - one.at_s) <= 5.0
-        drafts.append(_number(near.line.values, "accept_len") if near is not None and close else None)
+        drafts.append(number(near.line.values, "accept_len") if near is not None and close else None)
     return averages, drafts
 
 
@@ -84,7 +84,7 @@ def _reason(
 ) -> str:
     if before is None:
         return w.FIRST_SEEN
-    if not _number(before, "throughput") or not _number(before, "running"):
+    if not number(before, "throughput") or not number(before, "running"):
         return w.AFTER_IDLE
     if prefilled:
         return w.PREFILL_MIXED
@@ -99,8 +99,3 @@ def positions(lines: Sequence[Said]) -> tuple[float, ...]:
         if match := _POSITIONS.search(one.line.text):
             return tuple(float(part) for part in match[1].split(",") if part.strip())
     return ()
-
-
-def _number(values: Mapping[str, float | int | str], name: str) -> float | None:
-    value = values.get(name)
-    return float(value) if isinstance(value, int | float) else None

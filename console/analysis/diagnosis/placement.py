@@ -35,19 +35,24 @@ def placement(members: Sequence[Member]) -> Iterator[Sign]:
     new = [one for one in members if is_new(one, members)]
     for one in new:
         yield from _cold(one, [other for other in members if other not in new])
-    loads = [one.running for one in members]
-    middle = mean(loads)
-    if middle > 0 and pstdev(loads) > UNEVEN * middle:
+    apart = spread([one.running for one in members])
+    if apart > UNEVEN:
         most = max(members, key=lambda one: one.running)
         least = min(members, key=lambda one: one.running)
         told = f"{most.target} has {most.running:.1f} requests at once, {least.target} {least.running:.1f}"
-        yield Sign("placement", True, f"{told}: spread {pstdev(loads) / middle:.0%} of the mean")
+        yield Sign("placement", True, f"{told}: spread {apart:.0%} of the mean")
         return  # whoever has no load has nothing cached
     hits = {one.target: one.hit for one in members if one.hit is not None and one not in new}
     if len(hits) > 1 and max(hits.values()) - min(hits.values()) > HIT_APART:
         cold = min(hits, key=lambda name: hits[name])
         told = f"{cold} finds {hits[cold]:.0%} of its prompts cached, another {max(hits.values()):.0%}"
         yield Sign("placement", True, told)
+
+
+def spread(loads: Sequence[float]) -> float:
+    """The standard deviation of loads, as a share of their mean; 0 where there is none."""
+    middle = mean(loads)
+    return pstdev(loads) / middle if middle > 0 else 0.0
 
 
 def _cold(new: Member, others: Sequence[Member]) -> Iterator[Sign]:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean
 
-from console.analysis.diagnosis.window import Said
+from console.analysis.diagnosis.window import Said, number
 
 # A line stands for so many steps at most where its throughput counts an idle time before it; seconds.
 LONGEST_LINE_S = 60.0
@@ -52,27 +52,22 @@ def production_of(engine: str, lines: Sequence[Said], *, steps_a_line: int = 40)
     for said in lines:
         values = said.line.values
         if said.line.kind == "prefill":
-            queued = max(queued, int(_number(values, "queue")))
-            new += _number(values, "new_tokens")
-            cached += _number(values, "cached_tokens")
+            queued = max(queued, int(number(values, "queue") or 0.0))
+            new += number(values, "new_tokens") or 0.0
+            cached += number(values, "cached_tokens") or 0.0
         elif said.line.cause == "retracted":
-            retracted += max(1, int(_number(values, "retracted")))
+            retracted += max(1, int(number(values, "retracted") or 0.0))
         elif said.line.kind == "decode" and "running" in values:
             if "hit_rate" in values:
-                rates[int(_number(values, "engine"))] = _number(values, "hit_rate")
-            batch, rate = _number(values, "running"), _number(values, "throughput")
-            queued = max(queued, int(_number(values, "queue")))
+                rates[int(number(values, "engine") or 0.0)] = number(values, "hit_rate") or 0.0
+            batch, rate = (number(values, "running") or 0.0), (number(values, "throughput") or 0.0)
+            queued = max(queued, int(number(values, "queue") or 0.0))
             if batch <= 0 or rate <= 0:
                 continue
             decodes += 1
-            accept = _number(values, "accept_len") or 1.0
+            accept = number(values, "accept_len") or 1.0
             took_s = interval_s or min(LONGEST_LINE_S, steps_a_line * accept * batch / rate)
             request_s += batch * took_s
             busy_s += took_s
     hit = cached / (cached + new) if cached + new else mean(rates.values()) if rates and decodes else None
     return Production(decodes, request_s, busy_s, queued, hit, retracted)
-
-
-def _number(values: Mapping[str, float | int | str], name: str) -> float:
-    value = values.get(name)
-    return float(value) if isinstance(value, int | float) else 0.0

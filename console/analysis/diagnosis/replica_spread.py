@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import mean, pstdev
 
-from console.analysis.diagnosis.placement import UNEVEN
+from console.analysis.diagnosis.placement import UNEVEN, spread
 from console.schema.loads import ReplicaLoad
 
 
@@ -35,11 +34,11 @@ class ReplicaSpread:
 def replica_spread(replicas: Sequence[ReplicaLoad]) -> ReplicaSpread | None:
     """None for one replica, and where nothing ran on any."""
     loads = [one.running for one in replicas]
-    if len(loads) < 2 or mean(loads) <= 0:
+    if len(loads) < 2 or not any(loads):
         return None
     hottest = max(replicas, key=lambda one: one.running)
     coolest = min(replicas, key=lambda one: one.running)
-    return ReplicaSpread(len(loads), pstdev(loads) / mean(loads), hottest, coolest)
+    return ReplicaSpread(len(loads), spread(loads), hottest, coolest)
 
 
 def why_not(replicas: Sequence[ReplicaLoad], expected: int) -> str:

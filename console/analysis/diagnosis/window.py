@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from console.engines.base import LogLine
@@ -110,3 +110,9 @@ def mean_acceptance(windows: Sequence[Window]) -> float | None:
     if not windows:
         return None
     return sum(one.accept_length * one.batch for one in windows) / sum(one.batch for one in windows)
+
+
+def number(values: Mapping[str, float | int | str], name: str) -> float | None:
+    """A figure of a log line; None where the line has none of that name, or a word."""
+    value = values.get(name)
+    return float(value) if isinstance(value, int | float) else None

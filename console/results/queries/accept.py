@@ -11,7 +11,7 @@ from console.errors import ConsoleError
 from console.results.queries.list import list_records
 from console.results.queries.speed import LOOK_BACK
 
-_ACCEPT = re.compile(r"\baccept_length[ =](\d+(?:\.\d+)?)")
+ACCEPT = re.compile(r"\baccept_length[ =](\d+(?:\.\d+)?)")
 _CLASS = re.compile(r"\btext_class=([\w-]+)")
 
 
@@ -24,7 +24,7 @@ def accept_by_class(path: Path, target: str, *, environment: Mapping[str, str] =
     found: dict[str, float] = {}
     for row in rows:
         for text in row.findings:
-            accept, text_class = _ACCEPT.search(text), _CLASS.search(text)
+            accept, text_class = ACCEPT.search(text), _CLASS.search(text)
             if accept and text_class:
                 found.setdefault(text_class[1], float(accept[1]))
     return found

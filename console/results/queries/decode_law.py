@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
 from pathlib import Path
 
 from console.errors import ConsoleError
 from console.schema.capacity import DecodeLaw
-
-_ACCEPT = re.compile(r"\baccept_length[ =](\d+(?:\.\d+)?)")
 
 
 def decode_law(path: Path, target: str, *, environment: Mapping[str, str] = os.environ) -> DecodeLaw | None:
@@ -22,6 +19,7 @@ def decode_law(path: Path, target: str, *, environment: Mapping[str, str] = os.e
     if not (path / target).is_dir():
         return None
     from console.analysis.diagnosis.recorded import curve_of
+    from console.results.queries.accept import ACCEPT
     from console.results.queries.list import list_records
     from console.results.queries.speed import LOOK_BACK, known_speed
 
@@ -36,7 +34,7 @@ def decode_law(path: Path, target: str, *, environment: Mapping[str, str] = os.e
         rows = list_records(path, limit=LOOK_BACK, target=target, environment=environment)
     except ConsoleError:
         rows = []
-    accepts += [float(found) for row in rows for text in row.findings for found in _ACCEPT.findall(text)]
+    accepts += [float(found) for row in rows for text in row.findings for found in ACCEPT.findall(text)]
     least, most = min(accepts), max(accepts)
     return DecodeLaw(
         intercept_ms=curve.intercept_ms,
