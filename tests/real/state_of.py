@@ -79,7 +79,10 @@ def comes_to_serve(host: Host, context: int, patience_s: float = 20.0) -> bool:
 
 
 def lock_is_free(host: Host) -> bool:
-    """Whether nobody holds the unit's lock; true as well when there is none."""
+    """Whether nobody holds the unit's lock; true as well when there is none.
+
+    Whoever looks, or asks in vain for it again, has it for a moment: the console itself waits two seconds for those.
+    """
     if not host.exists(LOCK):
         return True
-    return host.run("flock", "--nonblock", LOCK, "true", check=False).returncode == 0
+    return host.run("flock", "--wait", "2", LOCK, "true", check=False).returncode == 0
