@@ -31,6 +31,7 @@ from console.clock import SystemClock
 from console.schema.events import LogLine
 from console.secrets import Redactor
 from console.tui.app import ConsoleApp
+from console.tui.garbage import little_by_little
 from console.tui.run import RunScreen
 from console.tui.session import Session, World
 from console.tui.stop import StopScreen
@@ -87,10 +88,13 @@ def first_row_s(words: list[str], folder: Path) -> float:
         os.close(ours)
 
 
-def session(folder: Path, count: int) -> Session:
+def opened(folder: Path, count: int) -> ConsoleApp:
+    """The program as it is when its world has been read; hosts that answer at once stand for it."""
     fleet = made_up.inventory(hosts=[f"node{number}" for number in range(count)])
     environment = dict(os.environ) | {"XDG_STATE_HOME": str(folder)}
-    return Session(environment, Redactor(), SystemClock()).know(World(fleet, made_up.FakeLooks(), Starts()))
+    session = Session(environment, Redactor(), SystemClock()).know(World(fleet, made_up.FakeLooks(), Starts()))
+    little_by_little()
+    return ConsoleApp(session)
 
 
 class Paints:
@@ -124,7 +128,7 @@ class Paints:
 
 async def keys_with_200(folder: Path) -> tuple[list[float], float]:
     """Milliseconds from a key to the painted screen with 200 targets refreshing, and the CPU share at rest."""
-    app = ConsoleApp(session(folder, 200))
+    app = opened(folder, 200)
     app.session.preferences = replace(app.session.preferences, poll_s=2.0)
     took = []
     async with app.run_test(size=(120, 36)) as pilot:
@@ -143,7 +147,7 @@ async def keys_with_200(folder: Path) -> tuple[list[float], float]:
 
 async def flood(folder: Path, seconds: float) -> tuple[list[float], float, float]:
     """Loop lags in ms under 5,000 lines a second, ms until `x` is answered in it, and MB a million lines add."""
-    app = ConsoleApp(session(folder, 1))
+    app = opened(folder, 1)
     directory = made_up.write_run(app.session.base, story.numbered(story.waiting()), owned=True)
     lags: list[float] = []
     async with app.run_test(size=(120, 36)) as pilot:

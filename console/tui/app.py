@@ -18,6 +18,7 @@ from textual.worker import Worker, WorkerState
 from console.errors import ConsoleError
 from console.tui.driver import TerminalDriver
 from console.tui.fleet import FleetScreen
+from console.tui.garbage import SILENT_S, THOROUGH_S, thorough
 from console.tui.leave import LeaveScreen, going_on
 from console.tui.polling import Poller
 from console.tui.session import Session, World
@@ -109,10 +110,15 @@ class ConsoleApp(App[None]):
                 return
         self.set_interval(0.5, self.session.look_at_started)
         self.set_interval(RUNS_S, self._read_runs)
+        self.set_interval(THOROUGH_S, self._tidy)
         self._polling = asyncio.create_task(self.poller.run())
         self.looked_at += 1
         await self._learn_runs()
         await self.ways.begin()
+
+    def _tidy(self) -> None:
+        if self.session.silent_s >= SILENT_S:
+            thorough()
 
     def _read_runs(self) -> None:
         # One that takes longer than the interval is let end: cut short each time, it would never have an answer.

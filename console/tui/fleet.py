@@ -26,8 +26,10 @@ if TYPE_CHECKING:
 
 # Columns from which the title says more.
 MIDDLING, WIDE = 70, 110
-# Rows that are made anew in one go: of hundreds it would take longer than a key may.
-ROWS_AT_ONCE = 40
+# Rows are made anew for so long at once, hundreds would take longer than a key may; and longer while nobody types.
+ROWS_S, ROWS_SILENT_S, SILENT_S = 0.003, 0.015, 0.3
+# After which those that are behind are gone on with.
+REST_S = 0.03
 
 
 class FleetScreen(ListingScreen):
@@ -50,21 +52,23 @@ class FleetScreen(ListingScreen):
 
     _shown_at = -1
     _behind = False
-    _room = 0
+    _until = 0.0
     _page: tuple[object, ...] = ()
     _page_text = ""
 
     def _when_looked(self) -> None:
-        """Ten times a second at most, and so many rows at a time, however many targets answer at once."""
-        if self._shown_at != self.console_app.looked_at or self._behind:
+        """Ten times a second, and so many rows at a time, however many targets answer at once."""
+        if self._behind or (self._shown_at != self.console_app.looked_at and self.is_current):
             self._shown_at = self.console_app.looked_at
             self.show_rows()
+            if self._behind and self.is_current:
+                self.set_timer(REST_S, self._when_looked)
 
     def rows(self) -> list[Row]:
         if not self.session.known.is_set():
             return [targets.unread_row(name) for name in self.session.names]
-        self._behind, self._room = False, ROWS_AT_ONCE
         now = self.session.clock.monotonic()
+        self._behind, self._until = False, now + (ROWS_SILENT_S if self.session.silent_s > SILENT_S else ROWS_S)
         newest = {name: summary for summary in reversed(self.session.found_runs) for name in summary.targets}
         return [self._row(target, now, newest) for target in self.session.targets.values()]
 
@@ -76,9 +80,8 @@ class FleetScreen(ListingScreen):
         before = self._rows.get(target.name)
         if before is not None and before[1] == words and all(map(is_, before[0], made_of)):
             return before[2]
-        self._room -= 1
-        if before is not None and self._room < 0:
-            self._behind = True  # a tenth of a second later: a key comes first
+        if before is not None and (self._behind or self.session.clock.monotonic() > self._until):
+            self._behind = True  # a moment later: a key comes first
             return before[2]
         row = targets.fleet_row(target, seen, now, newest, self._values)
         self._rows[target.name] = (made_of, words, row)

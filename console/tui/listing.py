@@ -106,7 +106,8 @@ class ListingScreen(FrameScreen):
         filtered = f"/{self.query_text} {len(shown)} of {len(self.all_rows)}; " if self.query_text else ""
         ordered = f"by {self.sorted_by}; " if self.sorted_by else ""
         self.show_title(f"{filtered}{ordered}{left}", right)
-        self.show_about()
+        if self._about_later is None:
+            self.show_about()
 
     def _line(self, row: Row) -> list[Text]:
         """The cells of before for a row of before: the table then does not even look at them."""
@@ -137,6 +138,7 @@ class ListingScreen(FrameScreen):
         return made
 
     def show_about(self) -> None:
+        self._about_later = None
         self.put("#about", self.say(self.about(self.chosen)))
         self.show_keys()
 

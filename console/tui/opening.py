@@ -16,6 +16,7 @@ from console.errors import UsageError
 from console.remote.answers import Answers
 from console.secrets import Redactor
 from console.tui.app import SIGNALS, SMALLEST, ConsoleApp
+from console.tui.garbage import little_by_little
 from console.tui.preferences import Preferences, load_preferences, preferences_path
 from console.tui.session import Session, World
 
@@ -79,10 +80,10 @@ def run_app(
 
 async def _run(session: Session, path: Path, asking: set[str], before: Before) -> int:
     if not asking:
-        return await run_session(ConsoleApp(session, lambda: read_world(session, path)))
+        return await run_session(ConsoleApp(session, lambda: _read(session, path)))
     from console.tui.logins import log_in
 
-    world = await read_world(session, path, before.ask)
+    world = await _read(session, path, before.ask)
     await log_in(session, world, asking, before.say)
     session.know(world)
     return await run_session(ConsoleApp(session))
@@ -117,6 +118,13 @@ async def read_world(session: Session, path: Path, ask: Prompt | None = None) ->
     from console.tui.world import world_of
 
     return await world_of(session, path, ask)
+
+
+async def _read(session: Session, path: Path, ask: Prompt | None = None) -> World:
+    """Whatever is loaded is there after this."""
+    world = await read_world(session, path, ask)
+    little_by_little()
+    return world
 
 
 def _load() -> None:

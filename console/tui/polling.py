@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from console.schema.hosts import Target
 
 AT_ONCE = 8
+# Looks that are begun in one go, and how long keys have it to themselves before the next ones are.
+BEGUN_AT_ONCE, BREATH_S = 16, 0.02
 SLOWEST_S = 120.0
 TICK_S = 1.0
 
@@ -51,22 +53,27 @@ class Poller:
         try:
             while True:
                 self.held = await asyncio.to_thread(measured_now, self.session)
-                self.due()
+                while self.due():
+                    await self.session.clock.sleep(BREATH_S)
                 await self.session.clock.sleep(TICK_S)
         finally:
             for task in self._tasks.values():
                 task.cancel()
 
-    def due(self) -> None:
-        """Begin a look at every target whose time has come."""
-        now = self.session.clock.monotonic()
+    def due(self) -> bool:
+        """Begin a look at targets whose time has come, not at hundreds in one go; whether more are due."""
+        begun, now = 0, self.session.clock.monotonic()
         for target in self.session.targets.values():
             seen = self.seen(target)
             held = self.held.get(target.name, "")
             if held != seen.held:
                 self._keep(target, replace(seen, held=held))
             elif not held and not seen.reading and now >= seen.next_at:
+                if begun == BEGUN_AT_ONCE:
+                    return True
                 self.look(target)
+                begun += 1
+        return False
 
     def look(self, target: Target, *, whole: bool = False) -> None:
         """Look at it now; `whole`: as a plan would, not a glance."""

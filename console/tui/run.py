@@ -182,7 +182,7 @@ class RunScreen(FrameScreen):
                 self.directory = RunDirectory(self.session.base / self.started.run_id)
                 self._follow()
         del self.pending[:-LOG_LINES]  # the log would let go of them
-        if not self.is_current:
+        if not self.is_active:
             return  # drawn again under a question, it would be drawn twice; all of it is there when that is gone
         log = self.query_one("#log", LineLog)
         if self.pending:

@@ -111,6 +111,7 @@ class Session:
     messages: list[Message] = field(default_factory=list)
     found_runs: list[RunSummary] = field(default_factory=list)
     write_until: float | None = None
+    touched_at: float = 0.0
     known: asyncio.Event = field(default_factory=asyncio.Event)
     _world: World | None = None
     _targets: tuple[Inventory, Mapping[str, Target]] | None = None
@@ -179,8 +180,14 @@ class Session:
 
     def touch(self) -> None:
         """Somebody is there: the time until writing is locked again starts anew."""
+        self.touched_at = self.clock.monotonic()
         if self.may_write:
             self.unlock()
+
+    @property
+    def silent_s(self) -> float:
+        """Seconds since the last key."""
+        return self.clock.monotonic() - self.touched_at
 
     def badge(self) -> str:
         """`[RO]`, or how long writing stays on."""

@@ -10,6 +10,7 @@ from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
 from textual.binding import Binding, BindingType
+from textual.geometry import Region
 from textual.strip import Strip
 from textual.widgets import DataTable
 from textual.widgets.data_table import RowKey
@@ -85,6 +86,8 @@ class KeyedTable(DataTable[Text]):
         self._said: list[tuple[str, Sequence[Text]]] = []
         self._drawn: dict[int, tuple[Sequence[Text], tuple[object, ...], Strip]] = {}
 
+    _drawn_in = Style()
+
     def on_mount(self) -> None:
         plain_bar(self)
 
@@ -140,6 +143,15 @@ class KeyedTable(DataTable[Text]):
     def notify_style_update(self) -> None:
         self._drawn.clear()
         super().notify_style_update()
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        self._drawn_in = self.rich_style  # textual finds it out again for every line
+        return super().render_lines(crop)
+
+    def render_line(self, y: int) -> Strip:
+        across, down = self.scroll_offset
+        shown = y + down if y >= self.header_height else y
+        return self._render_line(shown, across, across + self.size.width, self._drawn_in)
 
     def _render_line(self, y: int, x1: int, x2: int, base_style: Style) -> Strip:
         index = y - self.header_height

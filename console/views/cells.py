@@ -81,6 +81,8 @@ def _pieces(word: str, room: int) -> Iterator[str]:
 
 def _head(text: str, room: int) -> str:
     """The longest beginning of `text` in at most `room` cells."""
+    if text.isascii():
+        return text[:room]
     used = 0
     for index, character in enumerate(text):
         used += _cells(character)

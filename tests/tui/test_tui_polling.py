@@ -9,7 +9,7 @@ from console.clock import SystemClock
 from console.errors import UnreachableError
 from console.secrets import Redactor
 from console.tui.held import measured_now
-from console.tui.polling import Poller
+from console.tui.polling import BEGUN_AT_ONCE, Poller
 from console.tui.session import Seen, Session, World
 from tests.tui import made_up
 from tests.tui.conftest import Starts
@@ -79,3 +79,12 @@ async def test_what_is_measured_is_not_looked_at(looks: made_up.FakeLooks, state
     assert session.seen["node7/chat"] == Seen(held=f"measured by {made_up.RUN}")
     directory.release()
     assert measured_now(session) == {}
+
+
+async def test_hundreds_that_are_due_are_begun_some_at_a_time(looks: made_up.FakeLooks, state_home: object) -> None:
+    poll, session, _ = poller(looks, *(f"node{number}" for number in range(BEGUN_AT_ONCE + 3)))
+    assert poll.due()
+    assert sum(seen.reading for seen in session.seen.values()) == BEGUN_AT_ONCE
+    assert not poll.due()
+    await poll.settled()
+    assert len(looks.looked) == BEGUN_AT_ONCE + 3

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from textual.widgets import Log
 
 from console.runs.control import Abort, Answer, Extend, Reply
 from console.runs.directory import RunDirectory
@@ -16,6 +17,7 @@ from console.tui.app import ConsoleApp
 from console.tui.leave import LeaveScreen
 from console.tui.run import RunScreen
 from console.tui.runs import RunsScreen
+from console.tui.scroll import LineLog
 from console.tui.steps import step_lines, stopping, word_of
 from console.tui.stop import StopScreen, prices, stop_lines
 from tests.tui import made_up
@@ -226,3 +228,36 @@ async def test_following_ends_without_touching_the_directory(open_app: Opens) ->
         await watch(app, pilot, "VERIFIED")
     await asyncio.sleep(0)
     assert {path.name: path.read_bytes() for path in RunDirectory(directory.path).path.iterdir()} == before
+
+
+async def test_a_line_is_drawn_as_textual_would(open_app: Opens) -> None:
+    app = open_app()
+    async with app.run_test(size=(40, 15)) as pilot:
+        log = LineLog(id="log")
+        await app.screen.mount(log)
+        log.write_lines(["short", "tab\tafter", "wide \u6a21\u578b", "x" * 200, "markup [/oops]"])
+        await pilot.pause()
+        drawn = [log.render_line(y) for y in range(6)]
+        top = log.scroll_offset.y
+        plain = [Log._render_line(log, top + y, 0, log.size.width) for y in range(6)]
+        assert [strip.text for strip in drawn] == [strip.text for strip in plain]
+        assert [[segment.style for segment in strip] for strip in drawn] == [
+            [segment.style for segment in strip] for strip in plain
+        ]
+
+
+async def test_lines_that_come_under_a_question_are_there_after_it(open_app: Opens) -> None:
+    app = open_app()
+    directory = made_up.write_run(app.session.base, story.numbered(story.waiting()), owned=True)
+    async with app.run_test(size=(80, 24)) as pilot:
+        screen = open_run(app)
+        await watch(app, pilot, "> running")
+        await pilot.press("x")
+        await pilot.pause()
+        assert isinstance(app.screen, StopScreen)
+        screen.take(LogLine(target=story.TARGET, kind="weights", text="meanwhile"))
+        screen._flush()
+        assert not any("meanwhile" in line for line in screen.query_one("#log", LineLog).lines)
+        await pilot.press("escape")
+        await watch(app, pilot, "meanwhile")
+    directory.release()
