@@ -51,7 +51,7 @@ async def inverse(change: Change, reader: Reader) -> Change | None:
         return balancer.inverted(change)
     if isinstance(change, ReloadChange):
         return change
-    nodes = {start.node: await unit_state(reader.at(start.node), change.unit) for start in change.nodes}
+    nodes = {start.node: await unit_state(reader.at(start.node), start.unit or change.unit) for start in change.nodes}
     return restart.from_now(change, await unit_state(reader, change.unit), nodes)
 
 

@@ -13,7 +13,7 @@ from console.untrusted import one_line
 async def look(change: ReloadChange, reader: Reader) -> Seen:
     """Whether systemd has read the files as they are now, on every host that the change is for."""
     hosts = (reader, *(reader.at(node) for node in change.nodes))
-    states = [await unit_state(host, change.unit) for host in hosts]
+    states = [await unit_state(host, host.target.service.unit) for host in hosts]
     return "before" if any(state.need_daemon_reload for state in states) else "after"
 
 
@@ -25,13 +25,14 @@ async def make(change: ReloadChange, remote: Remote, run: str) -> Made:
 
 
 async def _reload(change: ReloadChange, remote: Remote, run: str) -> Made:
-    output = await remote.act("act_reload.sh", change.unit, lock=run, timeout_s=120.0)
+    unit = remote.target.service.unit
+    output = await remote.act("act_reload.sh", unit, lock=run, timeout_s=120.0)
     if output.exit_status != 0:
         said = one_line(output.stderr.decode("utf-8", "replace"), 300)
         raise StepFailedError(f"daemon-reload failed: {said or output.exit_status}", where=remote.target.name)
-    state = parse_unit(output.text("unit"), change.unit)
+    state = parse_unit(output.text("unit"), unit)
     if state.need_daemon_reload:
-        raise StepFailedError(f"{change.unit} still needs a daemon-reload after one", where=remote.target.name)
+        raise StepFailedError(f"{unit} still needs a daemon-reload after one", where=remote.target.name)
     if state.load_state not in ("loaded", ""):
-        raise StepFailedError(f"systemd cannot load {change.unit} now ({state.load_state})", where=remote.target.name)
+        raise StepFailedError(f"systemd cannot load {unit} now ({state.load_state})", where=remote.target.name)
     return Made(after={"load_state": state.load_state}, message="systemd read the unit files again")

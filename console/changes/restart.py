@@ -71,6 +71,7 @@ def from_now(change: RestartChange, state: UnitState, nodes: Mapping[str, UnitSt
             "nodes": tuple(
                 NodeStart(
                     node=node,
+                    unit=there.id if "/" in node else "",
                     invocation_before=there.invocation_id,
                     n_restarts_before=there.n_restarts,
                     job_before=there.job,

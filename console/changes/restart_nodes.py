@@ -1,4 +1,4 @@
-"""Restart an engine that runs on several hosts: stop it on all, the one that serves first, then start it on all.
+"""Restart an engine that runs in several places: stop it in all, the one that serves first, then start it in all.
 
 A rank that is started while an old one still runs may join the old group, so nothing is started before all are down.
 """
@@ -33,7 +33,7 @@ async def look(change: RestartChange, reader: Reader) -> Seen:
     """Whether every rank is another start than before the change; unknown where some are, or some are down."""
     seen = set()
     for node, part in parts(change).items():
-        state = await unit_state(reader.at(node), change.unit)
+        state = await unit_state(reader.at(node), part.unit)
         seen.add("unknown" if state.active_state in (*DOWN, "deactivating") else restart.seen(state, part))
     return seen.pop() if len(seen) == 1 else "unknown"
 
@@ -45,16 +45,17 @@ async def make(change: RestartChange, remote: Remote, run: str) -> Made:
     """
     alone = parts(change)
     hosts = {node: remote.at(node) for node in alone}
-    states = {node: await unit_state(host, change.unit) for node, host in hosts.items()}
+    states = {node: await unit_state(host, alone[node].unit) for node, host in hosts.items()}
     if not _by_half(alone, states):
         _as_planned(alone, states, hosts)
-    ended = (await unit_state(remote, change.unit)).invocation_id
-    await _stop(change.unit, [remote], run)
-    await _stop(change.unit, [host for node, host in hosts.items() if node], run)
+    ended = {node: (await unit_state(host, alone[node].unit)).invocation_id for node, host in hosts.items()}
+    await _stop([(change.unit, remote)], run)
+    await _stop([(alone[node].unit, host) for node, host in hosts.items() if node], run)
     for node, host in hosts.items():
-        state = await unit_state(host, change.unit)
+        state = await unit_state(host, alone[node].unit)
         await restart.make(restart.from_now(alone[node], state), host, run)
-    return Made({"invocation": ended}, message=f"stopped on {len(hosts)} hosts, starts on all")
+    before = {"invocation": ended.pop(""), "nodes": ended}
+    return Made(before, message=f"stopped in {len(hosts)} places, starts in all")
 
 
 def _by_half(alone: dict[str, RestartChange], states: dict[str, UnitState]) -> bool:
@@ -77,14 +78,14 @@ def _as_planned(alone: dict[str, RestartChange], states: dict[str, UnitState], h
             )
 
 
-async def _stop(unit: str, hosts: Sequence[Remote], run: str) -> None:
+async def _stop(units: Sequence[tuple[str, Remote]], run: str) -> None:
     """Stopped, and seen to be down."""
-    for host in hosts:
+    for unit, host in units:
         output = await host.act("act_halt.sh", unit, lock=run)
         if output.exit_status != 0:
             said = one_line(output.stderr.decode("utf-8", "replace"), 300)
             raise StepFailedError(f"stop was refused: {said or output.exit_status}", where=host.target.name)
-    await asyncio.gather(*(_until_down(unit, host) for host in hosts))
+    await asyncio.gather(*(_until_down(unit, host) for unit, host in units))
 
 
 async def _until_down(unit: str, host: Remote) -> UnitState:

@@ -38,13 +38,13 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     if arguments.sudoers:
         for place, seen in zip((target, *target.nodes), (facts, *facts.nodes), strict=True):
             if target.nodes:
-                output.data(f"# on {place.host_name}, rank {place.rank}:")
+                output.data(f"# on {place.host_name}, {place.called}:")
             output.data(sudoers(place, editable(seen), seen.host.login_user, new=makeable(seen)))
         return 0
     sick, fatal, odd = examined(facts, target)
     for place, seen in zip(target.nodes, facts.nodes, strict=True):
         for said, more in zip((sick, fatal, odd), examined(seen, place), strict=True):
-            said += [f"{place.host_name}: {text}" for text in more]
+            said += [f"{place.node}: {text}" for text in more]
     if arguments.json:
         output.json({"target": target.name, "blocks": [*fatal, *sick], "warnings": odd, "verdict": verdict(facts)})
     else:

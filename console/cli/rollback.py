@@ -37,6 +37,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     target = again.target_named(hosts, arguments.earlier) if hosts else None
     if hosts is None or target is None:
         return again.carry_out(again.of_this_machine(arguments.earlier, "rollback"), "rollback", arguments, output)
+    policy.whole_engine(target)
     policy.keys([target], os.environ)
     past = asyncio.run(last_change(target, hosts, output, connecting.connections(arguments, output)))
     return again.carry_out(past, "rollback", arguments, output)

@@ -46,6 +46,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
 async def find(prefix: str, targets: list[Target], output: Output) -> list[Found]:
     """The open entries of one run. Raises UsageError for none or several runs, StateError for one that is closed."""
     wanted = prefix.strip().upper()
+    targets = [target for target in targets if not target.part_of]  # its entry is one share of another target's change
     found, failed = await ledgers(targets, output.redactor)
     for name, error in failed.items():
         output.note(f"{name} could not be looked at: {error.message}")

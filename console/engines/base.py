@@ -61,6 +61,9 @@ class Reply:
     duration_s: float = 0.0
 
 
+_GENERATIONS = frozenset({"/generate", "/v1/completions", "/v1/chat/completions", "/completion", "/completions"})
+
+
 @dataclass(frozen=True)
 class Request:
     """One HTTP request to the engine, relative to its base URL."""
@@ -70,6 +73,11 @@ class Request:
     json: Mapping[str, Any] | None = None
     timeout_s: float = 10.0
     unless: str = ""  # a path; not worth sending once that one was answered with 200
+
+    @property
+    def generates(self) -> bool:
+        """Whether a client would send it: before prefill and decode apart it goes to their router."""
+        return self.method == "POST" and self.path.partition("?")[0] in _GENERATIONS
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from console.engines.base import Engine
+from console.engines.disaggregation import KV_TRANSFER, keeps_a_store
 
 _MODULES = (
     (re.compile(r"\Asglang(\.|\Z)"), "sglang"),
@@ -31,12 +32,11 @@ _IMAGES = (
     (re.compile(r"text-generation-inference"), "tgi"),
     (re.compile(r"litellm"), "litellm"),
 )
-# Options that spread one engine over several machines, or split it into prefill and decode.
-_NODES = frozenset(
-    {"--nnodes", "--headless", "--data-parallel-address", "--data-parallel-start-rank"}
-    | {"--disaggregation-mode", "--kv-transfer-config", "--rpc"}
-)
-RANKS = frozenset({"--nnodes", "--headless"})
+# Options that spread one engine over several machines, or split it into prefill and decode: ranks are parts of which
+# one serves, of a pair each part has an endpoint of its own.
+RANKS = frozenset({"--nnodes", "--headless", "--data-parallel-address", "--data-parallel-start-rank"})
+PAIRS = frozenset({"--disaggregation-mode", KV_TRANSFER})
+_NODES = RANKS | PAIRS | {"--rpc"}
 # Their values that leave it alone.
 _ALONE = frozenset({"", "1", "null", "none", "0", "localhost", "127.0.0.1"})
 _PYTHON = re.compile(r"(python|pypy)[0-9.]*\Z")
@@ -78,15 +78,16 @@ def _path_module(path: str) -> str | None:
     return "vllm" if path.endswith("/api_server.py") else None
 
 
-def several_nodes(argv: Sequence[str], engine: Engine, *, ranks: bool = True) -> str:
+def several_nodes(argv: Sequence[str], engine: Engine, *, ranks: bool = True, pairs: bool = True) -> str:
     """The option that makes this one part of an engine on several machines; "" where it stands alone.
 
-    Without `ranks` only what is no rank of one engine under `--nnodes`: prefill and decode apart, workers of others.
+    Without `ranks` or `pairs` only what is no rank of one engine, or does not say that prefill and decode are apart.
     """
+    left_out = (frozenset() if ranks else RANKS) | (frozenset() if pairs else PAIRS)
     for index, word in enumerate(argv):
         name, equals, value = word.partition("=")
-        full = (engine.resolve_flag(name) or name) if name.startswith("-") else ""
-        if full not in _NODES or (not ranks and full in RANKS):
+        full = (engine.resolve_flag(name) or name.replace("_", "-").partition(".")[0]) if name.startswith("-") else ""
+        if full not in _NODES or full in left_out or (full == KV_TRANSFER and keeps_a_store(argv, engine)):
             continue
         given = value if equals else argv[index + 1] if index + 1 < len(argv) else ""
         if full == "--headless" or given not in _ALONE:

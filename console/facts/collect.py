@@ -84,8 +84,9 @@ async def _collect(reader: Reader, engine: Engine, *, patience_s: float, ask_eng
         written = parse_log(sections.get("log", b""), reader.redactor, engine, unit.invocation_id)
         written = written[last_start(written) or 0 :]
         head, tail = (*written[:LOG_HEAD], *head), written[-LOG_TAIL:]
-    serving, reason = None, "another rank of the engine serves" if target.rank else "it was not asked"
-    if ask_engine and not target.rank:
+    serves = not target.rank or target.part
+    serving, reason = None, "it was not asked" if serves else "another rank of the engine serves"
+    if ask_engine and serves:
         serving, reason = await ask_serving(reader, engine, unit, process, patience_s)
     host = parse_host(sections)
     host = host.model_copy(update={"skew_s": skew_s(host.now, asked, answered)})
@@ -113,16 +114,18 @@ async def _collect(reader: Reader, engine: Engine, *, patience_s: float, ask_eng
         foreign_requests_60s=recent_requests(head, tail, host.now, speed),
         memory=memory_of(head),
         log=log,
+        part=target.part,
     )
     if not ask_engine:
         return facts
     models, around = await asyncio.gather(
         read_models(reader, engine, facts, patience_s=patience_s), look_around(reader, facts, patience_s=patience_s)
     )
+    silent = await reader.router_silent() if service.router else ""
     if host.sudo == "limited":
         missing, for_new = await _missing(reader, facts, patience_s)
         host = host.model_copy(update={"sudo_missing": missing, "sudo_missing_for_new": for_new})
-    return facts.model_copy(update={"models": models, "around": around, "host": host})
+    return facts.model_copy(update={"models": models, "around": around, "host": host, "router_silent": silent})
 
 
 async def _missing(reader: Reader, facts: Facts, patience_s: float) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -156,7 +159,7 @@ async def _look(reader: Reader, *, ask_engine: bool, patience_s: float) -> Outpu
     return await reader.look(
         "look_facts.sh",
         service.unit,
-        "0" if target.rank else str(service.port),
+        "0" if target.rank and not target.part else str(service.port),
         target.host.state_folder,
         target.host.runtime_folder,
         "" if ask_engine else "again",

@@ -12,9 +12,10 @@ from console.schema.names import nearest
 def bind(inventory: Inventory, names: Sequence[str], runbook_targets: Sequence[str], tag: str | None) -> list[Target]:
     """The command line's targets, else the runbook's, else the inventory's only service; --limit keeps those of a tag.
 
-    With --limit alone: every target of a host with that tag. Raises NoSuchTargetError with the list to choose from.
+    With --limit alone: every target of a host with that tag. The parts of a pair are chosen by name alone, for they
+    belong to another target. Raises NoSuchTargetError with the list to choose from.
     """
-    everything = inventory.targets()
+    everything = [target for target in inventory.targets() if not target.part_of]
     where = str(inventory.path or "inventory")
     if tag is not None:
         tags = {known for host in inventory.hosts.values() for known in host.tags}

@@ -162,9 +162,8 @@ def make_plan(
     if target.rank:
         return plan
     if target.nodes:
-        alike = nodes.runbook_of_rank(runbook)
         parts = [
-            _of_rank(alike, node, seen, engine, variables, redactor, now)
+            _of_rank(nodes.runbook_of(node, runbook), node, seen, engine, variables, redactor, now)
             for node, seen in zip(target.nodes, facts.nodes, strict=True)
         ]
         plan = nodes.joined(plan, parts, facts)

@@ -71,6 +71,16 @@ def keys(targets: Sequence[Target], environment: Mapping[str, str]) -> None:
             )
 
 
+def whole_engine(target: Target) -> None:
+    """Refuse what is only a part of a pair that another service is declared for."""
+    if target.part_of:
+        raise RefusedError(
+            f"it is a part of {target.part_of}: both start and stop together",
+            where=target.name,
+            hint=f"name {target.part_of}: what is asked of it is asked of every part",
+        )
+
+
 def usable(facts: Facts) -> None:
     """Refuse a unit that does not exist, is masked, or an engine that refuses our key."""
     unit = facts.unit

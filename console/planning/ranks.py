@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from console.engines.base import Engine
 from console.engines.recognise import several_nodes
 from console.errors import RefusedError
+from console.planning import pairs, policy, replicas
 from console.schema.facts import Facts
 from console.schema.hosts import Target
 from console.settings import resolve
@@ -18,20 +19,27 @@ def check(facts: Facts, engine: Engine, target: Target) -> None:
     """Refuse an engine on several hosts that hosts.toml does not declare, or declares otherwise than it is started."""
     if target.rank:
         return
+    policy.whole_engine(target)
     if target.nodes and len(facts.nodes) != len(target.nodes):
         raise RefusedError("its nodes were not looked at", where=target.name)
+    if target.in_parts:
+        pairs.check(facts, engine, target)
+        return
     parallel: set[tuple[str, str]] = set()
+    words: list[list[Sequence[str]]] = []
     for rank, (place, seen) in enumerate(zip((target, *target.nodes), (facts, *facts.nodes), strict=True)):
         unit = resolve.unit_of(seen)
         on_disk = resolve.argv_on_disk(unit, resolve.environment_on_disk(unit))
         if target.nodes and not on_disk:
             raise RefusedError("what its files start there cannot be told: nothing to compare", where=place.name)
-        for argv in filter(None, (seen.process.argv, on_disk)):
+        words.append([argv for argv in (on_disk, seen.process.argv) if argv])
+        for argv in words[-1]:
             if not target.nodes:
                 _alone(argv, engine, target)
                 continue
             _as_declared(argv, engine, place, rank, len(target.nodes) + 1)
             parallel.add((_value(argv, engine, "tensor_parallel"), _value(argv, engine, "pipeline_parallel")))
+    replicas.check(words, engine, target)
     if len(parallel) > 1:
         said = ", ".join(sorted(f"{tensor} x {pipeline}" for tensor, pipeline in parallel))
         raise RefusedError(
@@ -45,13 +53,17 @@ def _alone(argv: Sequence[str], engine: Engine, target: Target) -> None:
     part = several_nodes(argv, engine)
     if not part:
         return
-    ranks = not several_nodes(argv, engine, ranks=False)
+    hint = "such an engine cannot be declared in hosts.toml: change its parts by hand, in one go"
+    if not several_nodes(argv, engine, ranks=False):
+        hint = (
+            'nodes = ["HOST", …] on the service of rank 0 in hosts.toml names the others, in the order of their ranks'
+        )
+    elif not several_nodes(argv, engine, pairs=False):
+        hint = pairs.declare(target)
     raise RefusedError(
-        f"{part}: this unit is one part of an engine on several machines, which start and stop together",
+        f"{part}: this unit is one part of an engine in several places, which start and stop together",
         where=target.name,
-        hint='nodes = ["HOST", …] on the service of rank 0 in hosts.toml names the others, in the order of their ranks'
-        if ranks
-        else "nodes = […] in hosts.toml is for the ranks of one engine (--nnodes): change these by hand, in one go",
+        hint=hint,
     )
 
 
@@ -59,10 +71,12 @@ def _as_declared(argv: Sequence[str], engine: Engine, place: Target, rank: int, 
     other = several_nodes(argv, engine, ranks=False)
     if other:
         raise RefusedError(
-            f"{other}: nodes = […] in hosts.toml is for the ranks of one engine (--nnodes), and this is another split",
+            f"{other}: hosts in nodes = […] of hosts.toml are the ranks of one engine, and this is another split",
             where=place.name,
-            hint="change its parts by hand, in one go",
+            hint='the parts of a prefill/decode pair are services of their own: nodes = ["HOST/SERVICE"]',
         )
+    if replicas.spread(argv, engine):
+        return
     for name, usual, wanted in (("--nnodes", "1", str(count)), ("--node-rank", "0", str(rank))):
         value = _flag(argv, engine, name) or usual
         if value != wanted:

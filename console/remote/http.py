@@ -16,7 +16,7 @@ from console.clock import Clock
 from console.engines.base import Reply, Request
 from console.errors import UnreachableError, UsageError
 from console.remote.link import Link
-from console.schema.hosts import Service
+from console.schema.hosts import Service, port_of
 from console.secrets import Redactor
 from console.untrusted import one_line
 
@@ -52,16 +52,21 @@ def api_key(service: Service, environment: Mapping[str, str], redactor: Redactor
 
 
 class Forward:
-    """A port on our loopback that leads to the engine, opened once a connection."""
+    """A port on our loopback that leads to the engine, opened once a connection.
 
-    def __init__(self, link: Link, service: Service, clock: Clock, key: str | None) -> None:
+    What generates goes to the router, where one stands before prefill and decode apart; all else to the service itself.
+    """
+
+    def __init__(self, link: Link, service: Service, clock: Clock, key: str | None, *, router: bool = False) -> None:
         self._link = link
         self._clock = clock
         self._headers = {"Authorization": f"Bearer {key}"} if key else {}
-        parts = urlsplit(service.url)
+        url = service.router if router else service.url
+        self._router = Forward(link, service, clock, key, router=True) if service.router and not router else None
+        parts = urlsplit(url)
         self._scheme = parts.scheme
         self._host = parts.hostname or "127.0.0.1"
-        self._port = service.port
+        self._port = port_of(url)
         self._path = parts.path
         self._listener: asyncssh.SSHListener | None = None
         self._client: httpx.AsyncClient | None = None
@@ -73,6 +78,8 @@ class Forward:
         `on_part` is given each piece of a good answer as it comes, with seconds since the request was sent; such a
         body is not kept.
         """
+        if self._router is not None and request.generates:
+            return await self._router.send(request, on_part)
         if on_part is not None and self._scheme == "http":
             return await self._direct(request, on_part)
         import httpx  # takes its time; connect_reader begins it
@@ -128,14 +135,28 @@ class Forward:
         return Reply(0, error=error_text, duration_s=self._clock.monotonic() - started)
 
     async def address(self) -> tuple[str, str]:
-        """Where the engine can be asked from here while the connection lives, and its key. Raises ConnectError."""
+        """Where generations can be asked for from here while the connection lives, and the key. Raises ConnectError."""
+        if self._router is not None:
+            return await self._router.address()
         try:
             client = await self._open()
         except _NO_WAY as error:
             raise UnreachableError(f"no way to the engine: {one_line(str(error), 200)}") from None
         return str(client.base_url).rstrip("/"), self._headers.get("Authorization", "").removeprefix("Bearer ")
 
+    async def router_silent(self) -> str:
+        """Why the router does not answer; "" where it does, whatever it says, and where there is none."""
+        if self._router is None:
+            return ""
+        reply = await self._router.send(Request("GET", "/health"))
+        return "" if reply.status else reply.error
+
     async def aclose(self) -> None:
+        if self._router is not None:
+            await self._router.aclose()
+        await self._close()
+
+    async def _close(self) -> None:
         client, self._client = self._client, None
         listener, self._listener = self._listener, None
         if client is not None:
@@ -148,7 +169,7 @@ class Forward:
     async def _open(self) -> httpx.AsyncClient:
         connection = await self._link.connection()
         if self._generation != self._link.generation:
-            await self.aclose()
+            await self._close()
             self._generation = self._link.generation
         if self._client is None:
             import httpx

@@ -196,8 +196,12 @@ class Reader:
         return reply
 
     async def engine_address(self) -> tuple[str, str]:
-        """A URL on our loopback that leads to the engine, and its key; for programs of the operator's own."""
+        """A URL on our loopback that leads to what generates, and its key; for programs of the operator's own."""
         return await self._forward.address()
+
+    async def router_silent(self) -> str:
+        """Why what stands before a pair does not answer; "" where it does."""
+        return await self._forward.router_silent()
 
     async def reconnect(self, *, patience_s: float = 0.0) -> None:
         """Open a dead connection again; a live one stays. Raises ConnectError."""
@@ -224,7 +228,7 @@ class Reader:
 
     def adopt(self, nodes: Sequence[Reader]) -> None:
         """Take the other hosts of the same engine: they are closed with this one."""
-        self._nodes = {node.target.host_name: node for node in nodes}
+        self._nodes = {node.target.node: node for node in nodes}
 
     async def _stop(self, name: str, scope: str = "") -> str:
         """Stop what ran too long. SSH signals do not reach processes of a root login, so a script on the host does."""

@@ -167,7 +167,7 @@ def from_here(change: Change, facts: Facts) -> Change:
     """A restart starts from whatever runs now."""
     if not isinstance(change, RestartChange):
         return change
-    return from_now(change, facts.unit, {seen.host_name: seen.unit for seen in facts.nodes})
+    return from_now(change, facts.unit, {seen.node: seen.unit for seen in facts.nodes})
 
 
 def stopped(facts: Facts) -> bool:
@@ -187,7 +187,7 @@ def left_behind(plan: Plan, facts: Facts) -> bool:
         if isinstance(change, RestartChange)
         for start in change.nodes
     }
-    now = {seen.host_name: seen.unit.invocation_id for seen in facts.nodes}
+    now = {seen.node: seen.unit.invocation_id for seen in facts.nodes}
     return any(now.get(node) == invocation for node, invocation in before.items())
 
 

@@ -18,6 +18,7 @@ from console.errors import (
     UnreachableError,
 )
 from console.remote.session import Remote
+from console.runner import describe
 from console.schema.change import BalancerChange, Change, CommandChange, RestartChange
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ async def carry(run: TargetRun, change: Change, act: Act = kinds.make) -> Made:
             ) from error
         if seen == "after":
             await run.host_lock.after(change)
-            before = {"invocation": change.invocation_before} if isinstance(change, RestartChange) else {}
+            before = describe.before(change) if isinstance(change, RestartChange) else {}
             return Made(before, message=f"{what}: the connection died, the host shows that it happened")
         if taken is not None and seen == "before":
             raise taken

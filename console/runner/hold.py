@@ -88,7 +88,7 @@ async def unchanged(run: TargetRun, remote: Remote) -> None:
     now = await collect(remote, run.engine, ask_engine=False)
     reasons = [*since(before, now)]
     for then, there in zip(before.nodes, now.nodes, strict=True):
-        reasons += [f"on {there.host_name}: {reason}" for reason in since(then, there)]
+        reasons += [f"on {there.node}: {reason}" for reason in since(then, there)]
     if reasons:
         raise StalePlanError(
             f"{', '.join(reasons)} since the plan was made: nothing was written",

@@ -22,10 +22,10 @@ class HostLock:
     """Of one target's run; taken when a change needs it, given back after the reload or at the run's end."""
 
     def __init__(self) -> None:
-        self.holds: dict[str, LockHold] = {}  # by the node that it is on, "" the target's own host
+        self.holds: dict[str, LockHold] = {}  # by host: two parts of a pair may lie on one
 
-    def held_on(self, node: str) -> bool:
-        hold = self.holds.get(node)
+    def held_on(self, host: str) -> bool:
+        hold = self.holds.get(host)
         return hold is not None and not hold.lost.is_set()
 
     async def before(self, run: TargetRun, change: Change) -> None:
@@ -35,15 +35,15 @@ class HostLock:
                 await self._take(run, change, node)
 
     async def _take(self, run: TargetRun, change: Change, node: str) -> None:
-        if self.held_on(node):
-            return
         assert run.lock is not None
         remote, options = run.lock.remote.at(node), run.context.options
+        if self.held_on(host := remote.target.host_name):
+            return
         document = {"operator": options.operator, "from_host": options.from_host, "reason": options.reason}
         deadline = run.context.clock.monotonic() + PATIENCE_S
         while True:
             try:
-                self.holds[node] = await remote.hold_lock(run.context.run, document, whole_host=True)
+                self.holds[host] = await remote.hold_lock(run.context.run, document, whole_host=True)
             except LockHeldError as error:
                 if run.context.clock.monotonic() >= deadline:
                     raise

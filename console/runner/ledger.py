@@ -35,8 +35,7 @@ class Ledger:
         self.balancer = "out" if self._way_in() else ""  # so long as nothing says that it is in again
         # The other hosts of the same engine remember their own files.
         self.nodes = [
-            Ledger(context, remote.at(node.host_name), nodes.share(plan, node), self.engine_of)
-            for node in plan.target.nodes
+            Ledger(context, remote.at(node.node), nodes.share(plan, node), self.engine_of) for node in plan.target.nodes
         ]
 
     @property
@@ -79,13 +78,13 @@ class Ledger:
         return masked
 
     def _beside(self) -> str:
-        """For undo.sh: what to do with the other ranks; empty where there are none."""
-        own, places = self.plan.target, self.engine_of
+        """For undo.sh: what to do with the other ranks or parts; empty where there are none."""
+        places = self.engine_of
         if len(places) < 2:
             return ""
         return "".join(
-            f"rank {place.rank} on {place.host_name} ({place.address}): "
-            f"{place.host.state_folder}/{own.service.unit}/{self.context.run}/undo.sh\n"
+            f"{place.called}, {place.service.unit} on {place.host_name} ({place.address}): "
+            f"{place.host.state_folder}/{place.service.unit}/{self.context.run}/undo.sh\n"
             for place in places
         )
 

@@ -15,7 +15,7 @@ class UnitLock:
         self.context = context
         self.remote = remote
         self.runbook = runbook
-        self.holds: dict[str, LockHold] = {}  # by host; on each where the engine runs
+        self.holds: dict[str, LockHold] = {}  # by target; in each place where the engine runs
         self.ours = False  # it was held once
 
     @property
@@ -23,7 +23,7 @@ class UnitLock:
         return all(self._held_on(remote) for remote in self.remote.everywhere)
 
     def _held_on(self, remote: Remote) -> bool:
-        hold = self.holds.get(remote.target.host_name)
+        hold = self.holds.get(remote.target.name)
         return hold is not None and not hold.lost.is_set()
 
     async def take(self, *, again: bool = False) -> None:
@@ -39,7 +39,7 @@ class UnitLock:
         # The serving host first, always: two runs on one engine meet there and nowhere else.
         for remote in self.remote.everywhere:
             if not self._held_on(remote):
-                self.holds[remote.target.host_name] = await remote.hold_lock(self.context.run, document, again=again)
+                self.holds[remote.target.name] = await remote.hold_lock(self.context.run, document, again=again)
         self.ours = True
         self._say("held", self.context.run)
 

@@ -45,7 +45,7 @@ async def rollback_plan(earlier: Earlier, facts: Facts, reader: Reader, engine: 
     restored = [change.id for change in changes]
     reload = any(change.needs_reload for change in back) or again.reload_due(facts)
     restart = _restart_needed(earlier, facts, engine, bool(back))
-    nodes = tuple(node.host_name for node in plan.target.nodes)
+    nodes = tuple(node.node for node in plan.target.nodes)
     steps: list[PlannedStep] = []
     into = _into_balancer(earlier)
     if into is not None and restart and facts.serving is not None:

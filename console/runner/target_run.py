@@ -91,6 +91,7 @@ class TargetRun:
         self.let_go = False  # the lock was lost, and nobody looked since
         self.guard_fired = False  # the host put it back meanwhile, and this run only proves that
         self.invocation_before = ""
+        self.nodes_before: dict[str, str] = {}
         self.invocation = ""
         self.seen: Watch | None = None
         self.started_at = context.clock.monotonic()
@@ -258,6 +259,7 @@ class TargetRun:
             raise
         if isinstance(change, RestartChange):
             self.invocation_before = str(made.before.get("invocation") or change.invocation_before)
+            self.nodes_before = dict(made.before.get("nodes") or {})
             self.restarted = True
         if isinstance(change, BalancerChange) and change.way == "in":
             self.moved.append(change)
@@ -302,6 +304,7 @@ class TargetRun:
             before=self.seen_facts(),
             request_id=f"console-{self.context.run}"[:40],
             invocation_before=self.invocation_before,
+            nodes_before=self.nodes_before,
             restarted=self.restarted,
             expected=wanted if expected is None else expected,
             old_limit_tokens=plan.old_limit_tokens if expected is None else None,

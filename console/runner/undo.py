@@ -200,6 +200,7 @@ async def _put_back(run: TargetRun, left: list[str], remedy: str) -> None:
         )
     made_again = await _undo(run, restarts[-1])
     run.invocation_before = str(made_again.before.get("invocation", ""))
+    run.nodes_before = dict(made_again.before.get("nodes") or {})
     await _prove_old(run)
     left += await _put_in(run)
 

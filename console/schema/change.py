@@ -63,9 +63,10 @@ class ReloadChange(Frozen):
 
 
 class NodeStart(Frozen):
-    """The start that a restart ends on another host of the same engine; fields as in RestartChange."""
+    """The start that a restart ends in another place of the same engine; fields as in RestartChange."""
 
     node: str
+    unit: str = ""  # where it is another one than the restart's
     invocation_before: str
     n_restarts_before: int = 0
     job_before: str = ""

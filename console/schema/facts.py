@@ -257,12 +257,19 @@ class Facts(Read):
     memory: MemoryLog = Field(default_factory=MemoryLog)
     log: LogFile = Field(default_factory=LogFile)
     around: Surroundings = Field(default_factory=Surroundings)
-    nodes: tuple[Facts, ...] = ()  # of the other hosts of the same engine, in the order of their ranks
+    nodes: tuple[Facts, ...] = ()  # of the other places of the same engine, in the order of their ranks
+    router_silent: str = ""  # why what stands before a pair does not answer
+    part: bool = False  # it is the other part of a pair, with a unit and an endpoint of its own
 
     @property
     def host_name(self) -> str:
         """As the inventory calls it."""
         return self.target.partition("/")[0]
+
+    @property
+    def node(self) -> str:
+        """As `Target.node`, of one of `nodes`."""
+        return self.target if self.part else self.host_name
 
     def names(self) -> dict[str, str | int | float | None]:
         """What a runbook may name as `facts.NAME`."""

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from console.errors import NoSuchTargetError
-from console.schema.names import Frozen, Name, Seconds, UnitName, nearest
+from console.schema.names import Frozen, Name, NodeName, Seconds, UnitName, nearest
 from console.schema.toml_file import check_schema, read_toml, validate
 
 PushPolicy = Literal["auto", "never"]
@@ -90,13 +90,17 @@ class Service(Frozen):
     scope: Literal["system"] = "system"
     managed_by: str | None = None  # what writes the unit's files: an edit there lasts until its next run
     source: str | None = None  # where the value comes from, such as group_vars/gpu.yml:12
-    # The other hosts of the same engine, in the order of their ranks 1, 2, …; this service's own host is rank 0, which
-    # serves. The unit has the same name on all of them.
-    nodes: tuple[Name, ...] = ()
+    # `host`: the other hosts of the same engine, in the order of their ranks 1, 2, …; this service's own host is rank
+    # 0, which serves. The unit has the same name on all of them. `host/service`: the other parts of a prefill/decode
+    # pair, each a service of this file with its own unit and url.
+    nodes: tuple[NodeName, ...] = ()
+    router: str = ""  # of such a pair: what its clients talk to, as seen from this service's host
 
-    @field_validator("url")
+    @field_validator("url", "router")
     @classmethod
-    def _http(cls, value: str) -> str:
+    def _http(cls, value: str, info: ValidationInfo) -> str:
+        if not value and info.field_name == "router":
+            return value
         parts = urlsplit(value)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError(f"{value!r} is not an http URL such as http://127.0.0.1:30000")
@@ -110,8 +114,12 @@ class Service(Frozen):
 
     @property
     def port(self) -> int:
-        parts = urlsplit(self.url)
-        return parts.port or (443 if parts.scheme == "https" else 80)
+        return port_of(self.url)
+
+
+def port_of(url: str) -> int:
+    parts = urlsplit(url)
+    return parts.port or (443 if parts.scheme == "https" else 80)
 
 
 class Host(Frozen):
@@ -190,8 +198,10 @@ class Target(Frozen):
     host: Host
     service: Service
     defaults: Defaults = Field(default_factory=Defaults)
-    nodes: tuple[Target, ...] = ()  # of an engine on several machines: the same unit on its other hosts
-    rank: int = 0  # its place among them; what serves is 0
+    nodes: tuple[Target, ...] = ()  # of an engine in several places: what starts and stops with this service
+    rank: int = 0  # its place among them; the service that names the others is 0
+    part: bool = False  # of rank 1 and more: a service of its own, the prefill or decode of a pair
+    part_of: str = ""  # the service that names this one among its nodes
 
     @property
     def name(self) -> str:
@@ -199,8 +209,20 @@ class Target(Frozen):
 
     @property
     def node(self) -> str:
-        """How a change names this host among those of its engine: empty for the one that serves."""
-        return self.host_name if self.rank else ""
+        """How a change names this place among those of its engine: empty for the one that serves."""
+        if not self.rank:
+            return ""
+        return self.name if self.part else self.host_name
+
+    @property
+    def in_parts(self) -> bool:
+        """Whether it is a pair of prefill and decode, each with an endpoint of its own, and not ranks of one engine."""
+        return any(node.part for node in self.nodes)
+
+    @property
+    def called(self) -> str:
+        """Its place, in words, among those of its engine."""
+        return self.name if self.part or self.in_parts else f"rank {self.rank}"
 
     @property
     def protected(self) -> bool:
@@ -244,6 +266,8 @@ class Inventory(Frozen):
         for target in self.targets():
             for node in target.service.nodes:
                 at = f"hosts.{target.host_name}.services.{target.service_name}.nodes"
+                if "/" in node:
+                    continue
                 if node not in self.hosts:
                     raise ValueError(f"{at}: no host {node!r}{nearest(node, self.hosts)}")
                 if node == target.host_name:
@@ -255,8 +279,43 @@ class Inventory(Frozen):
                     raise ValueError(f"{at}: {target.service.unit} on {node!r} belongs to {owner} already")
         return self
 
+    @model_validator(mode="after")
+    def _parts_are_pairs(self) -> Inventory:
+        """Each part is another service, of the same engine, and nobody else's; a router stands before such a pair."""
+        known = {target.name: target for target in self.targets()}
+        owners: dict[str, str] = {}
+        for target in known.values():
+            at = f"hosts.{target.host_name}.services.{target.service_name}"
+            parts = [node for node in target.service.nodes if "/" in node]
+            if target.service.router and not parts:
+                raise ValueError(f'{at}.router: it stands before a prefill/decode pair: nodes = ["HOST/SERVICE"]')
+            if parts and len(parts) < len(target.service.nodes):
+                raise ValueError(f"{at}.nodes: either hosts, which are ranks, or services, which are parts of a pair")
+            for name in parts:
+                part = known.get(name)
+                if part is None:
+                    raise ValueError(f"{at}.nodes: no service {name!r}{nearest(name, known)}")
+                if name == target.name:
+                    raise ValueError(f"{at}.nodes: {name!r} is this service itself: name only the others")
+                if owners.setdefault(name, target.name) != target.name or parts.count(name) > 1:
+                    raise ValueError(f"{at}.nodes: {name!r} is listed twice, by {owners[name]} already")
+                if part.service.nodes:
+                    raise ValueError(f"{at}.nodes: {name!r} has nodes of its own: one of the pair names the others")
+                if part.service.engine != target.service.engine:
+                    raise ValueError(f"{at}.nodes: {name!r} is {part.service.engine}, not {target.service.engine}")
+                if (part.host_name, part.service.unit) == (target.host_name, target.service.unit):
+                    raise ValueError(f"{at}.nodes: {name!r} is the same unit, {part.service.unit}")
+        return self
+
     def targets(self) -> list[Target]:
         """Every host/service, in the file's order."""
+        owners = {
+            node: f"{host_name}/{service_name}"
+            for host_name, host in self.hosts.items()
+            for service_name, service in host.services.items()
+            for node in service.nodes
+            if "/" in node
+        }
         return [
             Target(
                 host_name=host_name,
@@ -264,22 +323,33 @@ class Inventory(Frozen):
                 host=host,
                 service=service,
                 defaults=self.defaults,
-                nodes=tuple(
-                    Target(
-                        host_name=node,
-                        service_name=service_name,
-                        host=self.hosts[node].model_copy(update={"services": {}}),
-                        service=service.model_copy(update={"nodes": ()}),
-                        defaults=self.defaults,
-                        rank=rank,
-                    )
-                    for rank, node in enumerate(service.nodes, start=1)
-                    if node in self.hosts
-                ),
+                nodes=self._nodes_of(service_name, service),
+                part_of=owners.get(f"{host_name}/{service_name}", ""),
             )
             for host_name, host in self.hosts.items()
             for service_name, service in host.services.items()
         ]
+
+    def _nodes_of(self, service_name: str, service: Service) -> tuple[Target, ...]:
+        found = []
+        for rank, node in enumerate(service.nodes, start=1):
+            host_name, _, part = node.partition("/")
+            host = self.hosts.get(host_name)
+            own = host.services.get(part) if host and part else service
+            if host is None or own is None:
+                continue
+            found.append(
+                Target(
+                    host_name=host_name,
+                    service_name=part or service_name,
+                    host=host.model_copy(update={"services": {}}),
+                    service=own.model_copy(update={"nodes": (), "router": ""}),
+                    defaults=self.defaults,
+                    rank=rank,
+                    part=bool(part),
+                )
+            )
+        return tuple(found)
 
     def target(self, name: str) -> Target:
         """`host/service`, or `host` where it has one service. Raises NoSuchTargetError with the nearest name."""
@@ -288,6 +358,7 @@ class Inventory(Frozen):
             if target.name == name:
                 return target
         of_host = [target for target in everything if target.host_name == name]
+        of_host = [target for target in of_host if not target.part_of] or of_host
         if len(of_host) == 1:
             return of_host[0]
         if of_host:

@@ -31,6 +31,12 @@ def _check_name(value: str) -> str:
     return value
 
 
+def _check_node(value: str) -> str:
+    for part in value.split("/", 1):
+        _check_name(part)
+    return value
+
+
 def _check_unit(value: str) -> str:
     if not UNIT.fullmatch(value) or len(value) > 255:
         raise ValueError(f"{value!r} is not a service unit's name, such as sglang-k26.service")
@@ -51,6 +57,7 @@ def seconds(value: Any) -> Any:
 
 
 Name = Annotated[str, AfterValidator(_check_name)]
+NodeName = Annotated[str, AfterValidator(_check_node)]  # `host`, or `host/service`
 UnitName = Annotated[str, AfterValidator(_check_unit)]
 Seconds = Annotated[
     float,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -80,6 +80,7 @@ class StepIO:
     before: Facts
     request_id: str
     invocation_before: str = ""
+    nodes_before: Mapping[str, str] = field(default_factory=dict)  # the same of the other places of its engine
     restarted: bool = False
     expected: dict[str, str] = field(default_factory=dict)  # setting → what must be served now
     old_limit_tokens: int | None = None

@@ -26,6 +26,9 @@ OUTPUT_TOKENS = 8
 FULL_PROBE_LIMIT_S = 300.0
 # How long a lost connection is waited for, before and under the probe.
 PATIENCE_S = 60.0
+# A router looks for its servers about once a minute, and leaves out for as long what failed it (sglang#31206).
+ROUTER_PATIENCE_S = 180.0
+ROUTER_PAUSE_S = 5.0
 
 Probe = Literal["auto", "full", "past-old", "short"]
 
@@ -54,6 +57,7 @@ class ServiceVerify(Step):
         io.emit(FactsRead(target=facts.target, when="after", facts=shown))
         self._same_process(io, facts)
         ranks.run_it(io, facts)
+        beside = self._parts(io, facts)
         serving = facts.serving or Serving()
         levels = [levels_of(facts, io.engine, name) for name in io.expected]
         for level in levels:
@@ -62,13 +66,24 @@ class ServiceVerify(Step):
         if not io.restarted and not io.plan.nothing_to_do and io.plan.settings and facts.load_times_s:
             # Gone on with: the restart was an earlier run's, and how long it took only the journal knows.
             io.emit(load_time(io, facts.load_times_s[0], "start to ready, as logged"))
-        said = self._pool_holds(io, serving, facts.target)
+        said = self._pool_holds(io, serving, facts.target) + beside
         if io.plan.nothing_to_do:
             return StepResult("ok", f"already so on disk, loaded, running and serving{said}")
         await self._generate(io, facts, serving)
         message = "; ".join(f"{name} {value}" for name, value in io.expected.items()) + said
         io.emit(Verified(target=facts.target, invocation_id=facts.unit.invocation_id, message=message))
         return StepResult("ok", f"served: {message}" if io.expected else "it serves")
+
+    def _parts(self, io: StepIO, facts: Facts) -> str:
+        """Prove of the other parts of a pair all but the generation, which goes through them; returns what to add."""
+        said = ""
+        for part in ranks.parts_of(io):
+            seen = next(each for each in facts.nodes if each.target == part.plan.target.name)
+            self._same_process(part, seen)
+            self._levels_agree(part, [levels_of(seen, io.engine, name) for name in io.expected], seen)
+            pool = self._pool_holds(part, seen.serving or Serving(), seen.target)
+            said += f"; {seen.target} as well{pool}"
+        return said
 
     def _same_process(self, io: StepIO, facts: Facts) -> None:
         if facts.unit.active_state != "active":
@@ -231,8 +246,11 @@ class ServiceVerify(Step):
     async def _ask(self, io: StepIO, facts: Facts, tokens: int) -> Reply:
         """The probe's reply. When the connection dies under it, it is asked once more over a new one.
 
-        Under another id: the engine may still be at the first one, and refuses an id that is in flight.
+        Under another id: the engine may still be at the first one, and refuses an id that is in flight. A router that
+        has not found its servers again is asked until it has.
         """
+        if io.plan.target.service.router:
+            return await self._through_router(io, tokens)
         try:
             return await io.reader.fetch(io.engine.probe(tokens, OUTPUT_TOKENS, io.request_id))
         except UnreachableError:
@@ -244,6 +262,20 @@ class ServiceVerify(Step):
                 f"the service was started again under the probe (invocation {state.invocation_id})", where=facts.target
             )
         return await io.reader.fetch(io.engine.probe(tokens, OUTPUT_TOKENS, f"{io.request_id}-2"))
+
+    async def _through_router(self, io: StepIO, tokens: int) -> Reply:
+        begun, tries = io.clock.monotonic(), 0
+        while True:
+            tries += 1
+            reply = await io.reader.fetch(
+                io.engine.probe(tokens, OUTPUT_TOKENS, f"{io.request_id}-{tries}"), patience_s=PATIENCE_S
+            )
+            if 0 < reply.status < 500 or io.clock.monotonic() - begun >= ROUTER_PATIENCE_S:
+                return reply
+            said = f"HTTP {reply.status}" if reply.status else reply.error
+            message = f"the router {io.plan.target.service.router} does not find its servers yet: {said}"
+            io.emit(StepProgress(target=io.plan.target.name, step=io.step.id, phase="generation", message=message))
+            await io.clock.sleep(ROUTER_PAUSE_S)
 
 
 def against_prediction(io: StepIO, pool: int, where: str) -> list[FindingMade]:

@@ -54,7 +54,7 @@ async def test_what_serves_is_stopped_first_and_nothing_starts_before_all_are_do
     serving, _, log = pair(state(), state(invocation_id=NEW))
     made = await kinds.make(CHANGE, serving, RUN)
     assert log == ["act_halt.sh node7", "act_halt.sh node1", "act_restart.sh node7", "act_restart.sh node1"]
-    assert made.before == {"invocation": OLD}
+    assert made.before == {"invocation": OLD, "nodes": {"node1": NEW}}
     assert await kinds.look(CHANGE, serving) == "after"
 
 

@@ -115,7 +115,7 @@ def test_by_hand_all_are_stopped_before_any_is_started() -> None:
         ((rank(0), rank(1, window=200000)), "node1 is not as rank 0 is"),
         (
             (rank(0), rank(1, words=" --disaggregation-mode prefill")),
-            "--disaggregation-mode prefill: nodes = […] in hosts.toml is for the ranks of one engine",
+            "--disaggregation-mode prefill: hosts in nodes = […] of hosts.toml are the ranks of one engine",
         ),
     ],
 )

@@ -110,7 +110,7 @@ def test_all_ranks_together_and_back_from_elsewhere(pair: list[Host], desk: Desk
     assert len(desk.commits()) == 1
     assert desk.trailers()["Change"] == ["context_length 32768 -> 200000"]
     said = pair[1].out("sh", f"{LEDGER}/{UNIT}/{done.run_id}/undo.sh", "--no-restart")
-    assert "rank 0 first: systemctl stop" in said
+    assert f"rank 0, {UNIT} on {pair[0].name}" in said
     pair[1].run("sed", "-i", "s/ 32768 / 200000 /", UNIT_FILE)
     pair[1].run("systemctl", "daemon-reload")
 

@@ -9,6 +9,7 @@ from array import array
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
+from .disaggregation import GENERATIONS, Transfer
 from .engine import STARTING, STOPPING, UP, BadRequestError, Engine
 from .http_wire import DisconnectedError, HttpReply, HttpRequest, json_reply
 from .openai import chat_completions, completions
@@ -23,6 +24,7 @@ class Api:
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
+        self.transfer = Transfer(engine.arguments.disaggregation_mode, engine.arguments.disaggregation_bootstrap_port)
         self.routes: dict[tuple[str, str], Callable[[HttpRequest], Awaitable[HttpReply]]] = {
             ("GET", "/health"): self.health,
             ("GET", "/health_generate"): self.health,
@@ -52,6 +54,8 @@ class Api:
             known = any(path == request.path for _, path in self.routes)
             return json_reply({"detail": "Method Not Allowed" if known else "Not Found"}, 405 if known else 404)
         try:
+            if self.transfer.apart and request.path in GENERATIONS:
+                return await self.transfer.serve(route, request)
             return await route(request)
         except ValueError as error:  # not JSON, or not what the field wants
             return json_reply({"detail": [{"type": "json_invalid", "msg": str(error)}]}, 422)

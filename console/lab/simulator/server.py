@@ -13,6 +13,7 @@ from array import array
 from collections.abc import Coroutine
 from typing import Any
 
+from . import router
 from .api import Api
 from .arguments import parse_server_args
 from .engine import STOPPING, UP, Engine
@@ -68,7 +69,9 @@ class Process:
 
     async def serve(self, listener: socket.socket) -> None:
         assert self.engine is not None
-        self.http = Server(Api(self.engine))
+        api = Api(self.engine)
+        await api.transfer.listen(self.arguments.host)
+        self.http = Server(api)
         await asyncio.start_server(self.http.connection, sock=listener, limit=MAX_HEAD)
         self.start(self.engine.scheduler.run())
 
@@ -178,6 +181,9 @@ async def start(options: Options, arguments: argparse.Namespace) -> int:
 
 
 def main() -> None:
+    if sys.argv[1:2] == ["router"]:
+        router.main(sys.argv[2:])
+        return
     try:
         options, rest = read_options(sys.argv[1:], os.environ)
     except (OSError, ValueError) as error:

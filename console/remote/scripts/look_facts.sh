@@ -237,7 +237,7 @@ if [ "$port" = 0 ]; then
     rank_processes=$(unit_processes "$(sed -n 's/^0:://p' "/proc/$container_pid/cgroup" 2>/dev/null)" "$container_pid")
   fi
   for rank_process in $rank_processes; do
-    if [ -z "$port_pid" ] && tr '\000' '\n' 2>/dev/null <"/proc/$rank_process/cmdline" | grep -qE -- '^(--nnodes(=.*)?|-n)$'; then
+    if [ -z "$port_pid" ] && tr '\000' '\n' 2>/dev/null <"/proc/$rank_process/cmdline" | grep -qE -- '^(--nnodes(=.*)?|-n|--headless)$'; then
       port_pid=$rank_process port_reason=
     fi
   done

@@ -100,9 +100,9 @@ done <"$here/files.tsv"
 systemctl daemon-reload
 echo 'systemd read the unit files again'
 if [ -s "$here/ranks.txt" ]; then
-  echo "one rank of an engine on several hosts: run undo.sh on each of them"
+  echo "one part of an engine in several places: run undo.sh in each of them"
   sed 's/^/    /' "$here/ranks.txt"
-  echo "then, rank 0 first: systemctl stop $unit on all; when all are down: systemctl start $unit on all"
+  echo "then, in this order: systemctl stop UNIT of each; when all are down: systemctl start UNIT of each"
 elif [ "${1:-}" != --no-restart ]; then
   systemctl reset-failed -- "$unit" 2>/dev/null || true
   systemctl restart --no-block -- "$unit"
