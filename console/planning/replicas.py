@@ -73,6 +73,13 @@ def _serves_or_not(argv: Sequence[str], engine: Engine, place: Target) -> None:
                 where=place.name,
                 hint="declare them as services of their own, and as a group",
             )
+    nodes = value_of(argv, engine, "--nnodes")
+    if nodes not in ("", "1"):
+        raise RefusedError(
+            f"--nnodes {nodes} beside replicas on other hosts: such an engine cannot be declared in hosts.toml",
+            where=place.name,
+            hint="change its parts by hand, in one go",
+        )
     if bool(place.rank) != ("--headless" in argv):
         raise RefusedError(
             "without --headless it answers clients by itself" if place.rank else "--headless: it serves nothing",

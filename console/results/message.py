@@ -215,7 +215,7 @@ def _proof(record: Record) -> Iterator[str]:
     findings = {finding.name: finding for finding in record.findings}
     agreeing = [level for level in record.levels if level.agree]
     if agreeing and len(agreeing) == len(record.levels):
-        said = _and([f"{level.setting} {_agreed(level)}" for level in agreeing])
+        said = _and([f"{level.named} {_agreed(level)}" for level in agreeing])
         yield f"It is believed to serve because what is on disk, loaded, running and serving agrees ({said})."
     if prompt := findings.get("prompt_tokens"):
         took = findings.get("probe_time")

@@ -143,7 +143,7 @@ def _level(level: LevelsRead) -> tuple[str, ...]:
         return value if value is not None else f"n/a ({reason})" if reason else "n/a"
 
     four = (("disk", level.disk), ("loaded", level.loaded), ("running", level.running), ("serving", level.serving))
-    return (level.setting, *(seen(name, value) for name, value in four), "yes" if level.agree else "no")
+    return (level.named, *(seen(name, value) for name, value in four), "yes" if level.agree else "no")
 
 
 def _steps(record: Record) -> Iterator[tuple[str, ...]]:

@@ -117,7 +117,7 @@ class TargetState:
     steps: dict[str, StepState] = field(default_factory=dict)
     changes: dict[str, ChangeState] = field(default_factory=dict)
     edits: list[EditPlanned] = field(default_factory=list)
-    levels: dict[str, LevelsRead] = field(default_factory=dict)  # as read last, by setting
+    levels: dict[str, LevelsRead] = field(default_factory=dict)  # as read last, by setting, and part
     levels_before: dict[str, LevelsRead] = field(default_factory=dict)  # as read first
     observed: list[DriftObserved] = field(default_factory=list)
     router: str = ""
@@ -320,8 +320,8 @@ class TargetState:
             case EditPlanned():
                 self.edits.append(event)
             case LevelsRead():
-                self.levels[event.setting] = event
-                self.levels_before.setdefault(event.setting, event)
+                self.levels[event.named] = event
+                self.levels_before.setdefault(event.named, event)
             case DriftObserved():
                 self.observed.append(event)
             case FactsRead():

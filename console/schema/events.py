@@ -128,6 +128,11 @@ class LevelsRead(Event):
     reasons: dict[str, str] = Field(default_factory=dict)
     pool_tokens: int | None = None
     agree: bool = False
+    part: str = ""  # of a prefill/decode pair: the other part whose levels these are
+
+    @property
+    def named(self) -> str:
+        return f"{self.setting} on {self.part}" if self.part else self.setting
 
 
 class DriftObserved(Event):

@@ -80,7 +80,10 @@ class ServiceVerify(Step):
         for part in ranks.parts_of(io):
             seen = next(each for each in facts.nodes if each.target == part.plan.target.name)
             self._same_process(part, seen)
-            self._levels_agree(part, [levels_of(seen, io.engine, name) for name in io.expected], seen)
+            levels = [levels_of(seen, io.engine, name) for name in io.expected]
+            for level in levels:
+                io.emit(event_of(facts.target, level).model_copy(update={"part": seen.target}))
+            self._levels_agree(part, levels, seen)
             pool = self._pool_holds(part, seen.serving or Serving(), seen.target)
             said += f"; {seen.target} as well{pool}"
         return said

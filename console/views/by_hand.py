@@ -37,21 +37,23 @@ def _on_all(plan: Plan, files_of: Callable[[Plan], Iterable[str]]) -> Iterator[s
     """Files on each host first; then every rank is stopped before any is started."""
     places = (plan.target, *plan.target.nodes)
     kinds = {change.kind for change in plan.changes}
-    unit = _word(plan.target.service.unit)
+    units = list(dict.fromkeys(_word(place.service.unit) for place in places))
     yield from _door(plan, "out")
     for place in places:
-        yield f"# on {place.host_name}, rank {place.rank}:"
+        yield f"# on {place.host_name}, {place.called}:"
         yield from files_of(nodes.share(plan, place))
         if "reload" in kinds:
             yield "sudo systemctl daemon-reload"
     if "restart" in kinds:
-        yield f"# on {', '.join(place.host_name for place in places)}, in this order, and all are down before the next:"
-        yield f"sudo systemctl stop {unit}"
+        hosts = ", ".join(dict.fromkeys(place.host_name for place in places))
+        yield f"# on {hosts}, in this order, and all are down before the next:"
+        yield from (f"sudo systemctl stop {unit}" for unit in units)
         yield "# on all of them again:"
-        yield f"sudo systemctl start {unit}"
-        yield f"# on {plan.target.host_name}:"
-        yield f"journalctl -f -u {unit}  # until it serves"
-        yield f"curl -fsS {_word(plan.target.service.url + '/health')}"
+        yield from (f"sudo systemctl start {unit}" for unit in units)
+        for place in (plan.target, *(node for node in plan.target.nodes if node.part)):
+            yield f"# on {place.host_name}:"
+            yield f"journalctl -f -u {_word(place.service.unit)}  # until it serves"
+            yield f"curl -fsS {_word(place.service.url + '/health')}"
     yield from _door(plan, "in")
 
 

@@ -63,7 +63,7 @@ def level_summary(event: LevelsRead) -> str:
         ]
     if event.pool_tokens is not None and event.setting == "context_length":
         said.append(f"pool {number(event.pool_tokens)}")
-    return f"{event.setting}: {', '.join(said)}"
+    return f"{event.named}: {', '.join(said)}"
 
 
 def level_value(levels: Levels, place: str) -> str:

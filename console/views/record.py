@@ -56,7 +56,7 @@ def record_text(record: Record, message: str, sha: str, width: int = 80) -> str:
         said += ["", *table(("found", "recorded", "now", ""), found, width)]
     if record.levels:
         levels = [
-            (v.setting, *(_level(value) for value in (v.disk, v.loaded, v.running, v.serving))) for v in record.levels
+            (v.named, *(_level(value) for value in (v.disk, v.loaded, v.running, v.serving))) for v in record.levels
         ]
         said += ["", *table(("level", "disk", "loaded", "running", "serving"), levels, width)]
     if record.findings:

@@ -124,8 +124,8 @@ def test_what_is_declared_otherwise_than_it_is_started_is_refused(ranks: tuple[F
         planned(*ranks)
 
 
-def test_prefill_and_decode_apart_cannot_be_declared() -> None:
-    seen = facts(UNIT.replace("--port 30000", "--port 30000 --disaggregation-mode decode"))
+def test_a_decode_that_is_itself_on_several_hosts_cannot_be_declared() -> None:
+    seen = facts(UNIT.replace("--port 30000", "--port 30000 --disaggregation-mode decode --nnodes 2"))
     with pytest.raises(RefusedError, match="--disaggregation-mode decode: this unit is one part") as caught:
         planned(seen, at=target())
     assert "by hand" in caught.value.hint

@@ -1,18 +1,26 @@
 """Prefill on one host and decode on another, or both on one, behind a router: changed together, and proven through it.
 
-Neither answers a request that did not come through the router. Decode with `--strict` ends at once where its window is
-above 150,000.
+Neither answers a request that did not come through the router, which is never restarted.
 """
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator
 
 import pytest
 
 from tests.hosts import remains
 from tests.hosts.commands import CommandError
-from tests.hosts.engine_unit import FOLDER, PORT, UNIT, install_simulator, unit_text
+from tests.hosts.engine_unit import (
+    FOLDER,
+    PORT,
+    UNIT,
+    install_simulator,
+    set_fault,
+    set_simulator,
+    unit_text,
+)
 from tests.hosts.host import Host
 from tests.hosts.inventory import Part
 from tests.real.conftest import MakeDesk
@@ -173,3 +181,105 @@ def test_a_pair_is_changed_together_and_put_back_from_elsewhere(
     assert windows(parts) == [("32768",) * 4] * 2
     assert answers(parts)
     assert all(free(part) for part in parts)
+
+
+@pytest.mark.by_hand
+@pytest.mark.parametrize("laid", [two_hosts, one_host])
+@pytest.mark.parametrize("sick", [0, 1])
+def test_a_part_that_cannot_start_takes_both_back(parts: list[Part], desk: Desk, laid: Laid, sick: int) -> None:
+    """Prefill and decode on one host share the figures of the simulator: there both fail, and say so."""
+    set_fault(parts[sick].host, "oom", above_context=150000)
+    before = [file_of(part) for part in parts]
+
+    done = desk.extend(parts[0].name, timeout_s=90)
+
+    assert done.code == 4, done.err
+    assert done.outcome == "rolled-back"
+    if laid is two_hosts and sick:
+        assert parts[1].name in done.record["message"]
+    assert [file_of(part) for part in parts] == before
+    assert windows(parts) == [("32768",) * 4] * 2
+    assert answers(parts)
+    assert all(free(part) for part in parts)
+
+
+@pytest.mark.by_hand
+@pytest.mark.parametrize("laid", [two_hosts, one_host])
+@pytest.mark.parametrize(("at", "word", "window"), [("restart", "rollback", "32768"), ("restart", "resume", "200000")])
+def test_a_killed_run_is_finished_on_both(
+    parts: list[Part], desk: Desk, laid: Laid, at: str, word: str, window: str
+) -> None:
+    before = [file_of(part) for part in parts]
+    going = desk.start("run", EXTEND_CONTEXT, parts[0].name)
+    going.wait_for(lambda event: event["type"] == "change.intended" and event["change"]["kind"] == at)
+    going.stop(signal.SIGKILL)
+    killed = going.end()
+    closed = desk.console("recover")
+    assert closed.code in (0, 3, 9), closed.err
+
+    again = desk.console(word, killed.run_id, "--yes")
+
+    assert again.code == 0, again.err
+    assert [file_of(part) for part in parts] == [text.replace("32768", window) for text in before]
+    assert windows(parts) == [(window,) * 4] * 2
+    assert answers(parts)
+    assert desk.open_runs() == []
+
+
+@pytest.mark.by_hand
+@pytest.mark.parametrize("laid", [one_host])
+def test_both_on_one_host_with_two_units(parts: list[Part], desk: Desk, laid: Laid) -> None:
+    done = desk.extend(parts[0].name)
+
+    assert done.code == 0, done.err
+    assert windows(parts) == [("200000",) * 4] * 2
+    assert answers(parts)
+    assert len({part.host.show(part.unit, "InvocationID") for part in parts}) == 2
+    assert all(parts[0].host.exists(f"{LEDGER}/{part.unit}/{done.run_id}/change.json") for part in parts)
+    assert all(free(part) for part in parts)
+
+
+@pytest.mark.by_hand
+def test_a_router_that_is_gone_is_refused_and_one_that_goes_leaves_nothing_proven(
+    parts: list[Part], desk: Desk
+) -> None:
+    before = [file_of(part) for part in parts]
+    host = parts[0].host
+    host.run("systemctl", "stop", ROUTER_UNIT)
+    refused = desk.console("plan", EXTEND_CONTEXT, parts[0].name)
+    host.run("systemctl", "start", ROUTER_UNIT)
+
+    assert refused.code == 1, refused.err
+    assert f"its router {ROUTER} does not answer" in refused.said
+    assert [file_of(part) for part in parts] == before
+
+
+@pytest.mark.by_hand
+def test_a_stop_in_the_wait_puts_both_back(parts: list[Part], desk: Desk) -> None:
+    set_simulator(parts[1].host, load_s=200.0)
+    before = [file_of(part) for part in parts]
+    going = desk.start("run", EXTEND_CONTEXT, parts[0].name, "--on-abort", "rollback")
+    going.wait_for_phase("weights", "starting")
+    set_simulator(parts[1].host, load_s=QUICK_LOAD_S)
+    going.stop(signal.SIGINT)
+
+    done = going.end()
+
+    assert done.code == 4, done.err
+    assert [file_of(part) for part in parts] == before
+    assert windows(parts) == [("32768",) * 4] * 2
+    assert answers(parts)
+    assert all(free(part) for part in parts)
+
+
+@pytest.mark.by_hand
+def test_a_part_whose_connection_dies_under_the_restart_is_found_again(parts: list[Part], desk: Desk) -> None:
+    going = desk.start("run", EXTEND_CONTEXT, parts[0].name)
+    going.wait_for(lambda event: event["type"] == "change.intended" and event["change"]["kind"] == "restart")
+    parts[1].host.run("pkill", "-KILL", "-f", "sshd: root")
+
+    done = going.end()
+
+    assert done.code == 0, done.err
+    assert windows(parts) == [("200000",) * 4] * 2
+    assert answers(parts)

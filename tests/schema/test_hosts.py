@@ -131,3 +131,69 @@ def test_one_protected_node_protects_all_of_them(tmp_path: Path) -> None:
     assert not target.protected
     held = target.nodes[0].model_copy(update={"host": Host(protected=True)})
     assert target.model_copy(update={"nodes": (held,)}).protected
+
+
+PAIR = """\
+schema = 1
+[hosts.gpu1.services.prefill]
+unit = "prefill.service"
+engine = "sglang"
+url = "http://127.0.0.1:30000"
+nodes = {nodes}
+{router}
+[hosts.gpu1.services.decode]
+unit = "decode.service"
+engine = "sglang"
+url = "http://127.0.0.1:30001"
+{decode}
+[hosts.gpu2.services.other]
+unit = "other.service"
+engine = "vllm"
+url = "http://127.0.0.1:8000"
+{other}
+"""
+ROUTER = 'router = "http://127.0.0.1:8080"'
+
+
+def pair(folder: Path, nodes: str = '["gpu1/decode"]', router: str = ROUTER, **more: str) -> Inventory:
+    path = folder / "hosts.toml"
+    path.write_text(PAIR.format(nodes=nodes, router=router, **{"decode": "", "other": "", **more}))
+    return load_inventory(path)
+
+
+def test_the_parts_of_a_pair_are_services_of_their_own(tmp_path: Path) -> None:
+    inventory = pair(tmp_path)
+    whole = inventory.target("gpu1/prefill")
+    (decode,) = whole.nodes
+    assert (decode.name, decode.node, decode.called, decode.service.port) == (
+        "gpu1/decode",
+        "gpu1/decode",
+        "gpu1/decode",
+        30001,
+    )
+    assert (whole.node, whole.in_parts, whole.called) == ("", True, "gpu1/prefill")
+    assert inventory.target("gpu1/decode").part_of == "gpu1/prefill"
+
+
+def test_a_host_whose_other_service_is_a_part_has_one_to_name(tmp_path: Path) -> None:
+    assert pair(tmp_path).target("gpu1").name == "gpu1/prefill"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({"nodes": '["gpu1/dekode"]'}, "no service 'gpu1/dekode'; did you mean 'gpu1/decode'?"),
+        ({"nodes": '["gpu1/prefill"]'}, "'gpu1/prefill' is this service itself"),
+        ({"nodes": '["gpu1/decode", "gpu1/decode"]'}, "'gpu1/decode' is listed twice, by gpu1/prefill already"),
+        ({"nodes": '["gpu1/decode", "gpu2"]'}, "either hosts, which are ranks, or services, which are parts of a pair"),
+        ({"nodes": '["gpu2/other"]'}, "'gpu2/other' is vllm, not sglang"),
+        ({"decode": 'nodes = ["gpu1/prefill"]'}, "has nodes of its own: one of the pair names the others"),
+        ({"other": 'nodes = ["gpu1/decode"]'}, "'gpu1/decode' is listed twice, by gpu1/prefill already"),
+        ({"nodes": "[]"}, "router: it stands before a prefill/decode pair"),
+        ({"router": 'router = "gpu1:8080"'}, "is not an http URL"),
+        ({"nodes": '["gpu1/"]'}, "is not a name"),
+    ],
+)
+def test_what_is_no_pair_is_named(tmp_path: Path, words: dict[str, str], said: str) -> None:
+    with pytest.raises(InvalidFileError, match=re.escape(said)):
+        pair(tmp_path, **words)
