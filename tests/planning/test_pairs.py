@@ -193,7 +193,7 @@ def test_a_part_alone_is_refused_with_the_name_to_use() -> None:
 
 
 def test_two_units_of_one_host_that_read_one_file_are_refused() -> None:
-    read = {"text": UNIT.replace("HF_HOME=/models", "A=1\nEnvironmentFile=/etc/chat.env").replace("32768", "${WINDOW}")}
-    given = {"environment_files": {"/etc/chat.env": "WINDOW=32768\n"}, **read}
+    text = UNIT.replace("HF_HOME=/models", "A=1\nEnvironmentFile=/etc/chat.env").replace("32768", "${WINDOW}")
+    given: dict[str, Any] = {"text": text, "environment_files": {"/etc/chat.env": "WINDOW=32768\n"}}
     with pytest.raises(RefusedError, match=f"/etc/chat.env is read by {DECODE} and by another part on the same host"):
         planned(part("prefill", **given), part("decode", host="node7", **given), at=declared(host="node7"))
