@@ -70,21 +70,21 @@ class FleetScreen(ListingScreen):
         now = self.session.clock.monotonic()
         self._behind, self._until = False, now + (ROWS_SILENT_S if self.session.silent_s > SILENT_S else ROWS_S)
         newest = {name: summary for summary in reversed(self.session.found_runs) for name in summary.targets}
-        return [self._row(target, now, newest) for target in self.session.targets.values()]
+        return [self._row(name, target, now, newest) for name, target in self.session.targets.items()]
 
-    def _row(self, target: Target, now: float, newest: Mapping[str, RunSummary]) -> Row:
+    def _row(self, name: str, target: Target, now: float, newest: Mapping[str, RunSummary]) -> Row:
         """The row of before, unless something it is made of is another: most seconds nothing is."""
-        seen = self.seen(target.name)
+        seen = self.seen(name)
         made_of = (target, seen, self.console_app.verified)
-        words = (*targets.passing(seen, now), newest.get(target.name))
-        before = self._rows.get(target.name)
+        words = (*targets.passing(seen, now), newest.get(name))
+        before = self._rows.get(name)
         if before is not None and before[1] == words and all(map(is_, before[0], made_of)):
             return before[2]
         if before is not None and (self._behind or self.session.clock.monotonic() > self._until):
             self._behind = True  # a moment later: a key comes first
             return before[2]
         row = targets.fleet_row(target, seen, now, newest, self._values)
-        self._rows[target.name] = (made_of, words, row)
+        self._rows[name] = (made_of, words, row)
         return row
 
     def _values(self, target: Target, facts: Facts) -> dict[str, str]:

@@ -47,6 +47,7 @@ class FrameScreen(ActingScreen[None]):
         super().__init__(session)
         self._title: tuple[str, str] = ("console", "")
         self._put: dict[str, Content] = {}
+        self._composed = False
 
     def compose(self) -> ComposeResult:
         yield Static(id="bar")
@@ -113,7 +114,8 @@ class FrameScreen(ActingScreen[None]):
     @property
     def ready(self) -> bool:
         """Whether its widgets are there: a screen is told to resume before it is composed."""
-        return self.is_mounted and bool(self.query("#keys"))
+        self._composed = self._composed or (self.is_mounted and bool(self.query("#keys")))
+        return self._composed and self.is_mounted
 
     def show_keys(self) -> None:
         if not self.ready:

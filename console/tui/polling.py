@@ -63,9 +63,9 @@ class Poller:
     def due(self) -> bool:
         """Begin a look at targets whose time has come, not at hundreds in one go; whether more are due."""
         begun, now = 0, self.session.clock.monotonic()
-        for target in self.session.targets.values():
-            seen = self.seen(target)
-            held = self.held.get(target.name, "")
+        for name, target in self.session.targets.items():
+            seen = self.session.seen.get(name) or Seen()
+            held = self.held.get(name, "")
             if held != seen.held:
                 self._keep(target, replace(seen, held=held))
             elif not held and not seen.reading and now >= seen.next_at:
