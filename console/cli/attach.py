@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import getpass
 import os
 import sys
 
@@ -30,13 +31,17 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run_id", nargs="?", default="", metavar="RUN", help="default: the one that goes on")
     parser.add_argument("--abort", action="store_true", help="ask it to stop, as Ctrl-C there would")
     parser.add_argument("--choice", choices=CHOICES, default="", help="with --abort: the answer to what follows")
-    parser.add_argument("--answer", default="", metavar="WORD", help="answer the question that it asks now")
+    parser.add_argument(
+        "--answer", default="", metavar="WORD", help="answer the question that it asks now; - asks you for it, unseen"
+    )
     parser.add_argument("--extend", type=float, metavar="MINUTES", help="let it wait longer for the service")
     parser.add_argument("--json", action="store_true", help="its events as JSON lines")
 
 
 def run(arguments: argparse.Namespace, output: Output) -> int:
     directory = find_run(base_folder(os.environ), arguments.run_id) if arguments.run_id else going_on()
+    if arguments.answer == "-":
+        arguments.answer = unseen(output)
     message = order(arguments)
     try:
         if message is not None:
@@ -46,6 +51,20 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     except KeyboardInterrupt:
         output.note(f"\nleft; run {directory.run_id} goes on: console attach {directory.run_id} --abort stops it")
         return 0
+
+
+def unseen(output: Output) -> str:
+    """An answer that no list of processes shows: typed at the terminal, else the first line of stdin.
+
+    Raises UsageError where none came.
+    """
+    try:
+        said = getpass.getpass("answer: ") if output.is_terminal else sys.stdin.readline().rstrip("\r\n")
+    except EOFError:
+        said = ""
+    if not said:
+        raise UsageError("--answer -, and no answer was given")
+    return said
 
 
 def going_on() -> RunDirectory:
@@ -126,7 +145,8 @@ class Attached:
         for line in said:
             self.output.note(line.text)
         if isinstance(event, QuestionAsked) and self.directory.alive():
-            self.output.note(f"  answers: {', '.join(event.choices)}; also with: {self._command('--answer WORD')}")
+            choices = f"answers: {', '.join(event.choices)}; also with" if event.choices else "answer it with"
+            self.output.note(f"  {choices}: {self._command('--answer WORD' if event.choices else '--answer -')}")
         if isinstance(event, RunFinished):
             self.output.data("\n".join(final_lines(self.state)))
 

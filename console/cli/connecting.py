@@ -27,7 +27,9 @@ def prompter(arguments: argparse.Namespace, output: Output) -> Prompter:
     """Whoever sits at the terminal; nobody where there is none. What was answered before is not asked again."""
     from console.remote.login import Prompter
 
-    return Prompter(person(output) if output.is_terminal else None, kept=ask_sudo.handed(arguments, output))
+    kept = ask_sudo.handed(arguments, output)
+    followed = getattr(arguments, "answers_fd", None) is not None
+    return Prompter(person(output) if output.is_terminal and not followed else None, kept=kept, followed=followed)
 
 
 def person(output: Output) -> Prompt:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -19,17 +20,31 @@ TAKE = frozenset(
 
 Asked = tuple[str, str]  # (the hop's name, what it asks)
 
+_ONCE = re.compile(
+    r"\b(one[- ]?time|t?otp|codes?|passcodes?|tokens?|yubikey|authenticator|verification|second factor|2fa|mfa)\b", re.I
+)
+
+
+def good_once(asked: Asked) -> bool:
+    """Whether an answer to it is worth nothing a second time: offered again, it counts as a wrong one."""
+    return _ONCE.search(asked[1]) is not None
+
 
 @dataclass
 class Answers:
     """`logins` are given again where the same hop asks the same; `missing` was asked while nobody could answer.
 
-    An answer that was refused is forgotten: asked again and again with it, a host would lock the account.
+    An answer that was refused is forgotten: asked again and again with it, a host would lock the account. A one-time
+    code is kept until it is used, and never handed on.
     """
 
     sudo: str = field(default="", repr=False)
     logins: dict[Asked, str] = field(default_factory=dict, repr=False)
     missing: dict[Asked, bool] = field(default_factory=dict)  # whether the answer may be seen
+
+    def take(self, asked: Asked) -> str | None:
+        """What was answered before."""
+        return self.logins.pop(asked, None) if good_once(asked) else self.logins.get(asked)
 
     def give(self, asked: Asked, answer: str) -> None:
         self.logins[asked] = answer
@@ -47,7 +62,8 @@ class Answers:
 
         Raises UsageError for more than a pipe takes.
         """
-        told = {"sudo": self.sudo, "logins": [[hop, text, said] for (hop, text), said in self.logins.items()]}
+        kept = [[*asked, said] for asked, said in self.logins.items() if not good_once(asked)]
+        told = {"sudo": self.sudo, "logins": kept}
         data = json.dumps(told).encode()
         if len(data) > PIPE_BYTES:
             raise UsageError("the answers for logins are longer than a pipe takes")
@@ -62,13 +78,16 @@ class Answers:
         return reading
 
 
-def answers_for(words: Sequence[str], answers: Answers | None) -> tuple[tuple[int, ...], list[str]]:
+def answers_for(
+    words: Sequence[str], answers: Answers | None, *, followed: bool = False
+) -> tuple[tuple[int, ...], list[str]]:
     """What a child `console WORDS` inherits, and the words that tell it so; nothing where there is nothing to hand on.
 
-    The one who starts it closes what it inherits.
+    `followed`: whoever starts it sees what it asks, so it gets a pipe in any case. The one who starts it closes what it
+    inherits.
     """
     verb = words[2] if len(words) > 2 and words[0] == "--hosts" else next(iter(words), "")
-    if answers is None or verb not in TAKE or not (answers.sudo or answers.logins):
+    if answers is None or verb not in TAKE or not (followed or answers.sudo or answers.logins):
         return (), []
     descriptor = answers.pipe()
     return (descriptor,), ["--answers-fd", str(descriptor)]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import asyncssh
 
-from console.remote.answers import Answers, Asked
+from console.remote.answers import Answers, Asked, good_once
 from console.remote.keys import Keys, describe
 from console.remote.known_hosts import Offered
 from console.untrusted import one_line
@@ -19,11 +19,15 @@ Prompt = Callable[[str, str, bool], Awaitable[str | None]]
 
 @dataclass
 class Prompter:
-    """A person who answers one question at a time, whichever host asks; what was answered before is given again."""
+    """A person who answers one question at a time, whichever host asks; what was answered before is given again.
+
+    `followed`: nobody sits here, but somebody follows a run of this process and can be asked through its socket.
+    """
 
     ask: Prompt | None = None
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     kept: Answers = field(default_factory=Answers)
+    followed: bool = False
 
     @property
     def attended(self) -> bool:
@@ -46,10 +50,10 @@ class Prompter:
         if asked in given:
             self.kept.refused(asked)
         given.add(asked)
-        answer = self.kept.logins.get(asked)
+        answer = self.kept.take(asked)
         if answer is None and self.ask is not None:
             answer = await self.ask(*asked, echo)
-            if answer is not None:
+            if answer is not None and not good_once(asked):
                 self.kept.give(asked, answer)
         if answer is None:
             self.kept.miss(asked, echo=echo)

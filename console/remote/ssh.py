@@ -149,7 +149,9 @@ class Connections:
         known_hosts = target.host.known_hosts or target.defaults.known_hosts
         chain = hops(named, config, known_hosts=known_hosts, where=target.host_name)
         if chain and (target.host.via or target.defaults.via) == "openssh":
-            return None, through_openssh(chain[-1], config, attended=self.prompter.attended)
+            return None, through_openssh(
+                chain[-1], config, attended=self.prompter.attended and not self.prompter.followed
+            )
         jump: Opened | None = None
         for index, hop in enumerate(chain):
             jump = await self._jump(tuple(each.shown for each in chain[: index + 1]), hop, target, jump)
@@ -186,7 +188,8 @@ class Connections:
                     if client.authenticated or client.tried or command or attempt == CONNECT_ATTEMPTS:
                         raise self._error(error, client, keys, config, host_name) from error
                 except CONNECT_EXCEPTIONS as error:
-                    if isinstance(error, asyncssh.PermissionDenied):
+                    # Where nobody answered one of its questions, the answers to the others were not refused.
+                    if isinstance(error, asyncssh.PermissionDenied) and not client.asked:
                         for asked in client.given:
                             self.prompter.kept.refused(asked)
                     raise self._error(error, client, keys, config, host_name) from error

@@ -14,14 +14,15 @@ from console.facts.glance import glance, unprivileged
 from console.planning import policy
 from console.planning.groups import Groups
 from console.planning.plan import make_plan
+from console.remote.login import Prompt
 from console.remote.session import Reader, connect_reader
-from console.remote.ssh import Connections
+from console.remote.ssh import ATTENDED_LOGIN_TIMEOUT_S, Connections
 from console.results.queries.decode_law import decode_law
 from console.results.repository import Repository
 from console.runner import describe
 from console.runner import run as whole
 from console.runner.abort import Abort, Choice
-from console.runner.ask import Ask, Desk
+from console.runner.ask import Ask, Desk, Question
 from console.runner.context import Options, RunContext
 from console.runner.doors import Doors
 from console.runner.notify import Notifier
@@ -90,6 +91,8 @@ async def launch(request: Request, environment: Mapping[str, str]) -> whole.RunR
     )
     abort.on_request = lambda how, choice, _count: _say_abort(context, how, choice)
     connections = request.ways or Connections(environment)
+    if connections.prompter.followed:
+        connections.prompter.ask = _login(context, request)
     repository = Repository(
         request.inventory.results_path, push=request.inventory.results.push, environment=environment
     )
@@ -104,11 +107,26 @@ async def launch(request: Request, environment: Mapping[str, str]) -> whole.RunR
             context, state, request.runbook, runs, request.variables, repository, _keeper(context, request)
         )
     finally:
+        context.desk.close()
         await notifier.aclose(request.note)
         await socket.close()
         await connections.aclose()
         log.close()
         directory.release()
+
+
+def _login(context: RunContext, request: Request) -> Prompt:
+    """Asks whoever follows the run what a host wants to know at login: a one-time code is good for one of them only."""
+
+    async def ask(hop: str, text: str, echo: bool) -> str | None:
+        host = next((target for target in request.targets if target.host_name == hop), request.targets[0])
+        question = Question("login", host.name, f"{hop} asks at login: {text}", (), "", secret=not echo)
+        answer = await context.desk.put_outside(question, ATTENDED_LOGIN_TIMEOUT_S)
+        if answer:
+            request.redactor.learn(answer)
+        return answer or None
+
+    return ask
 
 
 def _keeper(context: RunContext, request: Request) -> Callable[[Sequence[TargetRun]], None]:

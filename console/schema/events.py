@@ -348,9 +348,10 @@ class QuestionAsked(Event):
     type: ClassVar[str] = "question.asked"
     question: str
     text: str
-    choices: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()  # none: in a person's own words, which no event repeats
     prices: dict[str, str] = Field(default_factory=dict)
     default: str = ""
+    secret: bool = False  # not to be shown while it is typed
 
 
 class QuestionAnswered(Event):

@@ -30,6 +30,7 @@ class AnswerScreen(TypedModal[str]):
         super().__init__(session)
         self.question = question
         self.wanted = typed_answers(question)
+        self.hidden = question.secret
 
     def asked(self) -> list[str]:
         return answer_lines(self.question, self.room)
@@ -38,6 +39,9 @@ class AnswerScreen(TypedModal[str]):
         typed = self.typed()
         if typed in self.wanted:
             self.dismiss(self.wanted[typed])
+        elif typed and not self.wanted:
+            self.session.redactor.learn(typed)
+            self.dismiss(typed)
         elif typed:
             self.wrong(f"{typed!r} is none of {', '.join(self.wanted)}: nothing sent")
 
@@ -58,6 +62,8 @@ def answer_lines(question: QuestionAsked, width: int = WIDTH) -> list[str]:
         price = question.prices.get(choice, "")
         default = "also when nobody answers" if choice == question.default else ""
         said += labelled(typed, ["; ".join(text for text in (price, default) if text) or f"answers {choice}"], width)
+    if not question.choices:
+        return [*said, "Type the answer; it goes to the run's process, and no file keeps it"]
     return [*said, "", "Type one of them in full"]
 
 
@@ -67,4 +73,8 @@ async def answer_run(run: str, question: QuestionAsked, answer: str, environment
         reply = await send_to_run(run, Answer(question=question.question, answer=answer, by="tui"), environment)
     except StateError as error:
         return str(error)
-    return f"answered: {answer}" if reply.ok else f"the run did not take it: {reply.message}"
+    return (
+        f"answered: {answer if question.choices else 'what was asked'}"
+        if reply.ok
+        else f"the run did not take it: {reply.message}"
+    )

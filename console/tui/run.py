@@ -207,13 +207,15 @@ class RunScreen(FrameScreen):
         end = self.state.finished.ts if self.state.finished else now if alive else self.state.last_at
         elapsed = int(since(started.ts, end)) if started else 0
         word = self._word(alive=alive)
-        shown = (name, word, elapsed, self.app.size)
+        question = self.state.question if alive else None
+        shown = (name, word, elapsed, self.app.size, question)
         if shown == self._shown:
             return
         self._shown = shown
         what = f"{started.runbook} {', '.join(started.targets)}" if started else ""
         self.show_title(f"Run {what}", word)
-        told = wrap(self.said, self.room, first=" ") if self.said else []
+        told = wrap(f"a answers: {question.text}", self.room, first=" ") if question is not None else []
+        told += wrap(self.said, self.room, first=" ") if self.said else []
         first = f" {name}  elapsed {clock_text(elapsed)}{self._aside()}"
         self.put("#status", self.say("\n".join([first, *told])))
         self.show_keys()

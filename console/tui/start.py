@@ -114,7 +114,7 @@ def launch(
 
     Raises StateError when it cannot be started.
     """
-    descriptors, more = answers_for(words, answers)
+    descriptors, more = answers_for(words, answers, followed=True)
     events, complaints = tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115 - both outlive this call
     try:
         process = subprocess.Popen(

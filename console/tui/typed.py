@@ -18,6 +18,7 @@ class TypedModal(QuietModal[ScreenResultType]):
 
     NAME: ClassVar[str] = ""
     WHEN_TYPED: ClassVar[str] = ""
+    hidden = False
 
     def asked(self) -> list[str]:
         raise NotImplementedError
@@ -25,7 +26,7 @@ class TypedModal(QuietModal[ScreenResultType]):
     def compose(self) -> ComposeResult:
         with Scroll(id="box", can_focus=False):
             yield Static(self.say("\n".join(self.asked())))
-            yield Input(id="host", compact=True, disabled=True)
+            yield Input(id="host", compact=True, disabled=True, password=self.hidden)
             yield Static(Content("one moment"), id="wrong")
         yield Static(self.keys_content(self.app.size.width), id="keys")
 

@@ -119,7 +119,8 @@ class Narration:
                 text = f"guard {event.state}" + (f": {event.message}" if event.message else "")
                 return self._say(event, text, tone)
             case QuestionAsked() if not self.asks:
-                return self._say(event, f"asked: {event.text}  (without an answer: {event.default})", "warn")
+                without = f"  (without an answer: {event.default})" if event.choices else ""
+                return self._say(event, f"asked: {event.text}{without}", "warn")
             case QuestionAnswered():
                 return self._say(event, f"answer: {event.answer}, by {event.by}")
             case WaitExtended():

@@ -9,7 +9,7 @@ import pytest
 
 from console.clock import SystemClock
 from console.errors import AuthenticationError, UsageError
-from console.remote.answers import Answers, answers_for, read_pipe
+from console.remote.answers import Answers, answers_for, good_once, read_pipe
 from console.remote.login import Prompter
 from console.remote.session import connect_reader
 from console.remote.ssh import Connections
@@ -43,13 +43,52 @@ async def test_each_question_is_asked_once_and_names_the_hop(sshd: Sshd) -> None
     answers = Answers()
     ways = Connections({}, prompter=Prompter(person, kept=answers))
 
+    sshd.faults.asks = {"Password:": "open sesame"}
     await login(sshd.target(), ways)
     ways.prompter.ask = None  # from now on nobody is there
     await login(sshd.target(), ways)
 
-    assert person.asked == [("gpu1", "Password:"), ("gpu1", "Verification code:")]
-    assert sshd.answers == [("open sesame", "123456")] * 2
+    assert person.asked == [("gpu1", "Password:")]
+    assert sshd.answers == [("open sesame",)] * 2
     assert not answers.missing
+
+
+async def test_a_one_time_code_is_asked_for_each_time_and_never_offered_again(sshd: Sshd) -> None:
+    sshd.faults.asks = dict(ASKS)
+    person = Person(password="open sesame", code="123456")
+    answers = Answers()
+    ways = Connections({}, prompter=Prompter(person, kept=answers))
+    await login(sshd.target(), ways)
+    sshd.faults.asks["Verification code:"] = person.words["code"] = "654321"
+    await login(sshd.target(), ways)
+    assert person.asked == [("gpu1", "Password:"), ("gpu1", "Verification code:"), ("gpu1", "Verification code:")]
+    assert sshd.answers == [("open sesame", "123456"), ("open sesame", "654321")]
+
+    ways.prompter.ask = None  # from now on nobody is there
+    with pytest.raises(AuthenticationError, match="nobody is there"):
+        await login(sshd.target(), ways)
+    assert len(sshd.answers) == 2
+    answers.give(("gpu1", "Verification code:"), "654321")  # as the terminal UI does, when somebody is
+    (descriptor,), _ = answers_for(["run"], answers)
+    assert list(read_pipe(descriptor).logins) == [("gpu1", "Password:")]
+    await login(sshd.target(), ways)
+    assert list(answers.logins) == [("gpu1", "Password:")]
+
+
+@pytest.mark.parametrize(
+    ("text", "once"),
+    [
+        ("Verification code:", True),
+        ("Enter your OTP", True),
+        ("One-time password (OATH) for `ops':", True),
+        ("Password & token:", True),
+        ("YubiKey for `ops':", True),
+        ("Password:", False),
+        ("(ops@gpu1) Password for the encoded disk:", False),
+    ],
+)
+def test_what_is_good_once_is_known_by_its_words(text: str, once: bool) -> None:
+    assert good_once(("gpu1", text)) == once
 
 
 async def test_a_jump_host_that_asks_is_named_itself(sshd: Sshd, tmp_path: Path) -> None:
@@ -110,6 +149,8 @@ def test_a_command_that_asks_no_host_gets_none(words: list[str]) -> None:
 
 def test_where_there_is_nothing_to_hand_on_there_is_no_pipe() -> None:
     assert answers_for(["run"], Answers()) == ((), [])
+    (descriptor,), _ = answers_for(["run"], Answers(), followed=True)  # that somebody can be asked is said by it
+    assert read_pipe(descriptor) == Answers()
 
 
 def test_more_than_a_pipe_takes_is_refused_before_anything_waits() -> None:

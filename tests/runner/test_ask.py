@@ -134,3 +134,37 @@ async def test_a_question_that_is_taken_back_asks_nobody_any_more() -> None:
     assert here.answer("confirm", "yes", "lee") == "nothing is asked"
     assert not told.of(QuestionAnswered)
     assert await desk(Says("yes"))[0].put(CONFIRM) == "yes"
+
+
+LOGIN = Question("login", "node7/chat", "node7 asks at login: Code:", (), "", secret=True)
+
+
+async def test_what_is_asked_of_those_attached_only_is_answered_in_their_own_words() -> None:
+    here, told = desk(Says("of the terminal"))
+    asking = asyncio.create_task(here.put_outside(LOGIN, 60.0))
+    await asyncio.sleep(0)
+    (asked,) = told.of(QuestionAsked)
+    assert (asked.choices, asked.secret) == ((), True)
+    assert here.answer("login", "123456", "tui") == ""
+    assert await asking == "123456"
+    (answered,) = told.of(QuestionAnswered)
+    assert (answered.answer, answered.by) == ("given", "tui")
+    assert not any("123456" in repr(event) for event in told.events)
+
+
+async def test_who_is_not_there_in_time_has_answered_nothing() -> None:
+    here, told = desk(Nobody())
+    assert await here.put_outside(LOGIN, 0.0) is None
+    (answered,) = told.of(QuestionAnswered)
+    assert answered.answer == "none"
+    assert here.answer("login", "123456", "tui") == "nothing is asked"
+
+
+async def test_at_the_end_of_a_run_nobody_is_waited_for() -> None:
+    here, told = desk(Nobody())
+    asking = asyncio.create_task(here.put_outside(LOGIN, 60.0))
+    await asyncio.sleep(0)
+    here.close()
+    await asyncio.wait([asking])
+    assert asking.cancelled()
+    assert not told.of(QuestionAnswered)

@@ -76,3 +76,40 @@ async def test_what_is_typed_in_full_is_sent_and_nothing_else(
     assert heard == ([Answer(question="confirm", answer=sent, by="tui")] if sent else [])
     await socket.close()
     directory.release()
+
+
+LOGIN = QuestionAsked(
+    target=story.TARGET, question="login", text="node7 asks at login: Verification code:", secret=True
+)
+
+
+async def test_what_a_host_asks_a_run_at_login_is_typed_unseen_and_kept_nowhere(
+    open_app: Opens, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(quiet, "QUIET_S", 0.05)
+    app = open_app()
+    events = story.numbered([*story.up_to_restart()[:8], (9.0, LOGIN)])
+    directory = made_up.write_run(app.session.base, events, owned=True)
+    heard: list[Abort | Answer | Extend] = []
+
+    def hear(message: Abort | Answer | Extend) -> Reply:
+        heard.append(message)
+        return Reply(ok=True)
+
+    socket = ControlSocket(made_up.RUN, app.session.environment, hear)
+    await socket.start()
+    app.session.unlock()
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.push_screen(RunScreen(app.session, run_id=made_up.RUN))
+        await watch(app, pilot, "a answers: node7 asks at login: Verification code:")
+        await pilot.press("a")
+        await watch(app, pilot, "Type the answer")
+        await pilot.pause(0.2)
+        await pilot.press(*"834127")
+        assert "834127" not in made_up.screen_text(app)
+        await pilot.press("enter")
+        await watch(app, pilot, "answered: what was asked")
+    assert heard == [Answer(question="login", answer="834127", by="tui")]
+    assert "834127" not in app.session.safe("834127")
+    await socket.close()
+    directory.release()
