@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from console.cli import connecting, identity
+from console.cli.carry_out import drive, options
 from console.cli.front import Front
 from console.cli.output import Output
-from console.cli.run import drive, options
 from console.engines.registry import engine_named
 from console.errors import StateError
 from console.planning import policy

@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from console.cli import identity
+from console.cli.carry_out import drive
 from console.cli.front import Front
 from console.cli.output import Output
-from console.cli.run import drive
 from console.cli.terminal import needs_terminal
 from console.errors import RefusedError
 from console.lab.lab import LabError, start_detached, stop_detached

@@ -7,9 +7,9 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from console.cli.carry_out import drive
 from console.cli.front import Front
 from console.cli.output import Output
-from console.cli.run import drive
 from console.clock import SystemClock, ulid
 from console.errors import UsageError
 from console.runner.context import Options

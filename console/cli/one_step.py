@@ -8,10 +8,10 @@ import tomllib
 from collections.abc import Callable, Mapping, Sequence
 
 from console.cli import ask_sudo, connecting, note
+from console.cli.carry_out import drive, options
 from console.cli.front import Front
 from console.cli.inventory import inventory
 from console.cli.output import Output
-from console.cli.run import drive, options
 from console.planning import lint
 from console.planning.bind import bind
 from console.runner.launch import Request

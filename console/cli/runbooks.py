@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from console.errors import UsageError
-from console.planning import lint
-from console.schema.runbook import Runbook
+
+if TYPE_CHECKING:
+    from console.schema.runbook import Runbook
 
 
 def add_binding(parser: argparse.ArgumentParser) -> None:
@@ -36,4 +38,6 @@ def assignments(words: list[str]) -> dict[str, str]:
 def load(name: str | None, *, verb: str = "run") -> Runbook:
     if not name:
         raise UsageError("no runbook named", hint=f"console {verb} runbooks/extend_context.toml")
+    from console.planning import lint
+
     return lint.load(Path(name))

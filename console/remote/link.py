@@ -41,19 +41,34 @@ class Link:
         self.adrift: set[str] = set()  # scripts that act, and whose connection died before they said how they ended
         self._reconnecting = False
         self._users = 0
+        self._begun: asyncio.Task[asyncssh.SSHClientConnection] | None = None
         self._listeners: list[OnConnection] = []
+
+    def begin(self) -> None:
+        """Connect while something else is still being done. Whoever joins first hears how it went."""
+        if self._begun is None:
+            self._begun = asyncio.create_task(self.connection())
 
     async def join(self, listener: OnConnection | None) -> None:
         """One more user, who calls aclose once. Raises ConnectError when there is no connection."""
         self._users += 1
-        there = self.alive
+        there, begun = self.alive, self._begun
+        self._begun = None
         if not there:
             self._hear(listener)
-            await self.connection()
+            await (begun or self.connection())
             return
         self._hear(listener)
         if listener is not None:
-            listener("connected", self._greeting("shared, "))
+            listener("connected", self._greeting("" if begun else "shared, "))
+
+    async def abandon(self) -> None:
+        """Let go of what was begun and nobody joined."""
+        begun, self._begun = self._begun, None
+        if begun is not None:
+            begun.cancel()
+            await asyncio.gather(begun, return_exceptions=True)
+            await self._close()
 
     def _hear(self, listener: OnConnection | None) -> None:
         if listener is not None:
@@ -127,6 +142,9 @@ class Link:
             return
         if self._owed:
             await asyncio.wait(self._owed)
+        await self._close()
+
+    async def _close(self) -> None:
         self._closed = True
         if self.connections.links.get(self.target.host_name) is self:
             del self.connections.links[self.target.host_name]

@@ -21,6 +21,9 @@ SHELL = "/bin/sh -s"
 # `# embeds: NAME` in a script: the text of that file is its $console_embedded.
 _EMBEDS = re.compile(r"^# embeds: (\S+)$", re.MULTILINE)
 
+# A function of the prelude, and what is said of it above.
+_FUNCTION = re.compile(r"(?:^#[^\n]*\n)*^(\w+)\(\) \{\n.*?^\}\n", re.MULTILINE | re.DOTALL)
+
 _NOTED = """trap 'ended=$?; [ "$ended" != 0 ] || logger -t console -- "$console_note"; exit "$ended"' EXIT"""
 
 
@@ -51,6 +54,23 @@ def load(name: str) -> str:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise InternalError(f"there is no script {name}") from None
+
+
+@cache
+def prelude(name: str) -> str:
+    """What stands before a script: of the functions those alone that it calls, itself or by another of them.
+
+    A shell reads all that it gets before it does anything, and a run sends some twenty scripts to each host.
+    """
+    whole = load("prelude.sh")
+    functions = {match[1]: match[0] for match in _FUNCTION.finditer(whole)}
+    unread, called = [_FUNCTION.sub("", whole), load(name)], set[str]()
+    while unread:
+        words = set(re.findall(r"\w+", unread.pop()))
+        for function in functions.keys() & words - called:
+            called.add(function)
+            unread.append(functions[function])
+    return _FUNCTION.sub(lambda match: match[0] if match[1] in called else "", whole)
 
 
 def quote(word: str) -> str:
@@ -101,7 +121,7 @@ def render(
         *(["PS1='' PS2=''"] if terminal else []),
         *(f"{variable}={quote(value)}" for variable, value in variables.items()),
         "set -- " + " ".join(map(quote, args)),
-        load("prelude.sh"),
+        prelude(name),
         *((_NOTED,) if note else ()),
         "script() {",
         body,

@@ -137,7 +137,8 @@ class Connections:
         return config.known_hosts_files[0], found
 
     async def aclose(self) -> None:
-        """Close the jump hosts; the connections through them end with them."""
+        """Close what nobody joined, and the jump hosts; the connections through them end with them."""
+        await asyncio.gather(*(link.abandon() for link in list(self.links.values())))
         for opened in self._jumps.values():
             opened.connection.close()
             await opened.connection.wait_closed()

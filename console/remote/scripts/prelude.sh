@@ -60,9 +60,13 @@ lock_is_held() {
 }
 
 lock_names_run() {
-  case $(cat -- "$1" 2>/dev/null) in
-    *"\"run\": \"$2\""*) return 0 ;;
-  esac
+  if [ -r "$1" ]; then
+    while IFS= read -r named || [ -n "$named" ]; do
+      case $named in
+        *"\"run\": \"$2\""*) return 0 ;;
+      esac
+    done <"$1"
+  fi
   return 1
 }
 
