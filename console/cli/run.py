@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import importlib
+import os
 from typing import TYPE_CHECKING
 
 from console.cli import ask_sudo, consent, note, runbooks
@@ -64,10 +65,13 @@ async def _ahead(arguments: argparse.Namespace, output: Output) -> Connections |
     from console.clock import SystemClock
     from console.errors import ConsoleError
     from console.planning.bind import bind
+    from console.remote.http import api_key
     from console.remote.link import shared_link
 
     try:
         targets = bind(inventory(arguments), arguments.targets, (), arguments.limit)
+        for target in targets:
+            api_key(target.service, os.environ, output.redactor)
     except ConsoleError:
         return None
     ways = connecting.connections(arguments, output)

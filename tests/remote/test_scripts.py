@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from console.errors import InternalError
-from console.remote.scripts import cut, load, quote, render
+from console.remote.scripts import cut, load, prelude, quote, render
 
 FOLDER = Path(__file__).parents[2] / "console" / "remote" / "scripts"
 SCRIPTS = sorted(path.name for path in FOLDER.glob("*.sh"))
@@ -40,6 +40,18 @@ def code(name: str) -> str:
 
 def test_every_script_only_looks_or_acts_by_its_name() -> None:
     assert set(SCRIPTS) == {*LOOKS, *ACTS, "prelude.sh", "undo.sh", "guard.sh"}
+
+
+@pytest.mark.parametrize("name", [*LOOKS, *ACTS])
+def test_a_script_is_sent_each_function_it_calls_and_no_other(name: str) -> None:
+    defined = set(re.findall(r"^(\w+)\(\) \{", load("prelude.sh"), re.MULTILINE))
+    sent = prelude(name)
+    there = set(re.findall(r"^(\w+)\(\) \{", sent, re.MULTILINE))
+    words = set(re.findall(r"\w+", sent)) | set(re.findall(r"\w+", load(name)))
+    assert there == defined & words
+    uncalled = {each for each in there if len(re.findall(rf"\b{each}\b", sent + load(name))) < 2}
+    assert not uncalled
+    assert 'echo "$$ $console_uid"' in sent
 
 
 @pytest.mark.skipif(shutil.which("shellcheck") is None, reason="shellcheck is not installed")

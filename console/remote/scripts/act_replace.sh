@@ -58,8 +58,9 @@ if [ "$before" = absent ]; then
   root rm -f -- "$temporary"
   root sync -- "$path" "$folder"
   section result
-  printf 'sha256=%s\n' "$(digest "$path")"
-  if [ "$(digest "$path")" != "$after" ]; then
+  now=$(digest "$path")
+  printf 'sha256=%s\n' "$now"
+  if [ "$now" != "$after" ]; then
     fail 1 "$path does not read back as it was written"
   fi
   exit 0
@@ -97,12 +98,15 @@ said=$(root mv -f -T -- "$temporary" "$path" 2>&1) || discard 1 "$said"
 # The new name must survive a power cut, too.
 root sync -- "$folder"
 
-if [ "$(stat -c '%a %u %g %C' -- "$path")" != "$kept" ] && command -v restorecon >/dev/null 2>&1; then
+is=$(stat -c '%a %u %g %C' -- "$path")
+if [ "$is" != "$kept" ] && command -v restorecon >/dev/null 2>&1; then
   root restorecon -- "$path"
+  is=$(stat -c '%a %u %g %C' -- "$path")
 fi
+now=$(digest "$path")
 section result
-printf 'sha256=%s\n' "$(digest "$path")"
-printf 'kept=%s\nnow=%s\n' "$kept" "$(stat -c '%a %u %g %C' -- "$path")"
-if [ "$(digest "$path")" != "$after" ]; then
+printf 'sha256=%s\n' "$now"
+printf 'kept=%s\nnow=%s\n' "$kept" "$is"
+if [ "$now" != "$after" ]; then
   fail 1 "$path does not read back as it was written"
 fi
