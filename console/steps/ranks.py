@@ -1,13 +1,9 @@
-"""The other places of an engine: whether its ranks start and run what their files say; the parts of a pair."""
+"""The ranks of an engine that serve nothing themselves: whether they start, and run what their files say."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
-
 from console.errors import NotReadyError, NotServedError
 from console.remote.systemd import unit_state
-from console.schema.events import Event, LogLine, StepProgress
 from console.schema.facts import Facts
 from console.steps.base import StepIO
 from console.steps.levels import levels_of, same
@@ -44,40 +40,3 @@ def run_it(io: StepIO, facts: Facts) -> None:
             for place, there in (("on disk", level.disk), ("in the running process", level.running)):
                 if there.value is not None and not same(io.engine, name, there.value, wanted):
                     raise NotServedError(f"{name} is {wanted} at rank 0 and {there.value} {place}", where=seen.target)
-
-
-def parts_of(io: StepIO) -> list[StepIO]:
-    """What the same step is given for each other part of a pair: it has a unit, a log and an endpoint of its own.
-
-    What is said of it is said of the target, with its name before it.
-    """
-    found = []
-    for reader, before in zip(io.reader.nodes, io.before.nodes, strict=False):
-        if not reader.target.part:
-            continue
-        part = replace(
-            io,
-            reader=reader,
-            plan=io.plan.model_copy(update={"target": reader.target, "load_estimate_s": None, "capacity": None}),
-            before=before,
-            invocation_before=io.nodes_before.get(reader.target.node, before.unit.invocation_id),
-            seen=None,
-            invocation="",
-            regained=None,
-            kept={},
-        )
-        part.emit = _heard(io, reader.target.name)
-        found.append(part)
-    return found
-
-
-def _heard(io: StepIO, name: str) -> Callable[[Event], object]:
-    def emit(event: Event) -> object:
-        target = io.plan.target.name
-        if isinstance(event, LogLine) and event.kind == "failure":
-            return io.emit(event.model_copy(update={"target": target, "text": f"{name}: {event.text}"}))
-        if isinstance(event, StepProgress) and event.phase != "stopping":
-            return io.emit(event.model_copy(update={"target": target, "message": f"{name}: {event.message}"}))
-        return None
-
-    return emit

@@ -10,6 +10,7 @@ from console.schema.hosts import Target
 from console.schema.names import Seconds
 from console.schema.plan import OnAbort
 from console.steps.base import Step, StepIO, StepResult
+from console.steps.parts import parts_of
 
 POLL_S = 1.0
 
@@ -34,7 +35,8 @@ class ServiceDrain(Step):
     async def run(self, io: StepIO) -> StepResult:
         begun = io.clock.monotonic()
         while True:
-            left = await requests(io)
+            counts = [await requests(each) for each in (io, *parts_of(io))]
+            left = None if None in counts else sum(count or 0 for count in counts)
             waited_s = io.clock.monotonic() - begun
             if left is None:
                 return StepResult("ok", "how many requests run cannot be seen: nothing was waited for")

@@ -13,6 +13,7 @@ from console.schema.events import LogLine, ServiceTroubled, StepProgress
 from console.schema.hosts import Target
 from console.schema.names import Seconds
 from console.schema.plan import OnAbort
+from console.steps import parts
 from console.steps.base import Step, StepIO, StepResult
 from console.untrusted import one_line
 
@@ -39,6 +40,9 @@ class ServiceObserve(Step):
         return f"watch {target.service.unit} for {self.duration / 60:g} min"
 
     async def run(self, io: StepIO) -> StepResult:
+        return await parts.everywhere(io, self._watch)
+
+    async def _watch(self, io: StepIO) -> StepResult:
         begun = io.clock.monotonic()
         first = await watch_once(io.reader, io.engine, io.plan.target.service.port, patience_s=self.duration)
         proven, known = io.invocation or first.invocation, set(io.before.host.xid_lines)

@@ -14,7 +14,7 @@ from console.schema.hosts import Target
 from console.schema.plan import OnAbort
 from console.schema.serving import Serving
 from console.settings.levels import NOT_GIVEN, Levels
-from console.steps import ranks
+from console.steps import parts, ranks
 from console.steps.base import Step, StepIO, StepResult
 from console.steps.levels import event_of, levels_of, same
 from console.steps.service_wait_ready import load_time
@@ -77,14 +77,15 @@ class ServiceVerify(Step):
     def _parts(self, io: StepIO, facts: Facts) -> str:
         """Prove of the other parts of a pair all but the generation, which goes through them; returns what to add."""
         said = ""
-        for part in ranks.parts_of(io):
+        for part in parts.parts_of(io):
             seen = next(each for each in facts.nodes if each.target == part.plan.target.name)
-            self._same_process(part, seen)
-            levels = [levels_of(seen, io.engine, name) for name in io.expected]
-            for level in levels:
-                io.emit(event_of(facts.target, level).model_copy(update={"part": seen.target}))
-            self._levels_agree(part, levels, seen)
-            pool = self._pool_holds(part, seen.serving or Serving(), seen.target)
+            with parts.named(part, io):
+                self._same_process(part, seen)
+                levels = [levels_of(seen, io.engine, name) for name in io.expected]
+                for level in levels:
+                    io.emit(event_of(facts.target, level).model_copy(update={"part": seen.target}))
+                self._levels_agree(part, levels, seen)
+                pool = self._pool_holds(part, seen.serving or Serving(), seen.target)
             said += f"; {seen.target} as well{pool}"
         return said
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import ClassVar
 
 from console.engines.base import LogLine as EngineLine
@@ -13,7 +12,7 @@ from console.schema.events import FindingMade, LogLine, StepProgress
 from console.schema.hosts import Target
 from console.schema.names import Seconds
 from console.schema.plan import OnAbort
-from console.steps import ranks
+from console.steps import parts, ranks
 from console.steps.base import Step, StepIO, StepResult
 from console.untrusted import one_line
 
@@ -44,20 +43,7 @@ class ServiceWaitReady(Step):
         return "wait until the new process serves"
 
     async def run(self, io: StepIO) -> StepResult:
-        """Of a pair all parts at once: the first that will not serve ends the wait."""
-        parts = ranks.parts_of(io)
-        if not parts:
-            return await self._follow(io)
-        waits = [asyncio.ensure_future(self._follow(each)) for each in (io, *parts)]
-        try:
-            results = await asyncio.gather(*waits)
-        finally:
-            for wait in waits:
-                wait.cancel()
-            await asyncio.gather(*waits, return_exceptions=True)
-        names = (io.plan.target.name, *(part.plan.target.name for part in parts))
-        said = "; ".join(f"{name} {each.message}" for name, each in zip(names, results, strict=True))
-        return StepResult("ok", said)
+        return await parts.everywhere(io, self._follow)
 
     async def _follow(self, io: StepIO) -> StepResult:
         timeout_s = io.step.timeout_s or 1800.0

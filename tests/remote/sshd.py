@@ -77,7 +77,7 @@ class Sshd:
             "state_folder": str(self.state),
             "runtime_folder": str(self.runtime),
         }
-        service_keys = {key: more.pop(key) for key in ("api_key_env",) if key in more}
+        service_keys = {key: more.pop(key) for key in ("api_key_env", "router") if key in more}
         return Target(
             host_name="gpu1",
             service_name="k26",

@@ -153,3 +153,21 @@ async def test_the_surroundings_proxy_is_not_used(
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:9")
     assert (await (await connect(url=engine.url)).fetch(Request("GET", "/v1/models"))).status == 200
+
+
+async def test_what_generates_goes_to_the_router_and_all_else_to_the_service(connect: Connect, engine: Engine) -> None:
+    """Of prefill and decode apart neither answers a client by itself."""
+    remote = await connect(url="http://127.0.0.1:9", router=engine.url)
+    generated = await remote.fetch(Request("POST", "/generate?source=console", {"text": "hi"}))
+    parts: list[bytes] = []
+    await remote.stream(Request("POST", "/v1/completions", {"prompt": "hi"}), lambda _at, part: parts.append(part))
+    asked = await remote.fetch(Request("GET", "/v1/models"))
+    assert (generated.status, parts, asked.status) == (200, [b"ok"], 0)
+    assert [text.split(" ", 2)[1] for text in engine.asked] == ["/generate?source=console", "/v1/completions"]
+    assert await remote.router_silent() == ""
+    assert (await remote.engine_address())[0].startswith("http://127.0.0.1:")
+
+
+async def test_a_router_that_is_not_there_is_told(connect: Connect, engine: Engine) -> None:
+    remote = await connect(url=engine.url, router="http://127.0.0.1:9")
+    assert "refused" in await remote.router_silent()

@@ -19,6 +19,7 @@ NOT_KINDS = {
     "diagnosis_events",
     "levels",
     "measuring",
+    "parts",
     "ranks",
     "registry",
     "together",

@@ -58,7 +58,7 @@ class Transfer:
                 self.rooms.add(int(room))
             return reply
         host, port = str(asked.get("bootstrap_host")), int(asked.get("bootstrap_port") or self.port)
-        if not await arrived(host, port, int(room)):
+        if not await arrived(host, port, int(room), request):
             told = f"KVTransferError(bootstrap_room={room}): Failed to get kvcache from prefill instance"
             return json_reply({"error": {"message": told}}, 500)
         return await route(request)
@@ -74,9 +74,9 @@ def shortened(asked: dict[str, Any]) -> dict[str, Any]:
 ONE_TOKEN_NATIVE = {"max_new_tokens": 1, "min_new_tokens": 0}
 
 
-async def arrived(host: str, port: int, room: int) -> bool:
+async def arrived(host: str, port: int, room: int, request: HttpRequest) -> bool:
     deadline = asyncio.get_running_loop().time() + ARRIVES_S
-    while asyncio.get_running_loop().time() < deadline:
+    while asyncio.get_running_loop().time() < deadline and not request.gone():
         try:
             status, _ = await ask(f"http://{host}:{port}", "GET", f"/room?room={room}")
         except OSError:

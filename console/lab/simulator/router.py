@@ -52,8 +52,11 @@ class Router:
             "bootstrap_room": random.getrandbits(62),
         }
         body = json.dumps({**request.json(), **room}).encode()
-        first, second = await asyncio.gather(self.sent(prefill, request, body), self.sent(decode, request, body))
-        status, answer = second if first[0] == 200 else first
+        decoding = asyncio.ensure_future(self.sent(decode, request, body))
+        status, answer = await self.sent(prefill, request, body)
+        if status == 200:
+            status, answer = await decoding
+        decoding.cancel()
         return HttpReply(status, answer, "text/event-stream" if b"data: " in answer[:6] else "application/json")
 
     def in_use(self, url: str) -> bool:
