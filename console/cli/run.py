@@ -53,12 +53,12 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
 
 
 async def _ahead(arguments: argparse.Namespace, output: Output) -> Connections | None:
-    """Connections that have begun, where the command line alone says to what, and nobody sits there to be asked.
+    """Connections that have begun, where the command line alone says to what, and nobody can be asked anything yet.
 
     Loading takes half a second of this machine, logging in as long of the hosts. Nothing is sent before the runbook is
     checked and a run has begun; what is wrong with the command line is for that to say.
     """
-    if arguments.plan or output.is_terminal:
+    if arguments.plan or output.is_terminal or arguments.answers_fd is not None:
         return None
     from console.cli import connecting
     from console.cli.inventory import inventory
