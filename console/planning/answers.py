@@ -18,9 +18,15 @@ from console.untrusted import one_line
 
 def answered(plan: Plan, facts: Facts, engine: Engine, *, law: DecodeLaw | None = None) -> Plan:
     """The plan with its judgement and the answers to its questions."""
-    if "context_length" in planned_values(plan) or resizing(plan):
-        plan = plan.model_copy(update={"capacity": capacity.of_plan(plan, facts, engine, law=law)})
+    plan = judged(plan, facts, engine, law=law)
     return plan.model_copy(update={"answers": answer(plan, facts, engine)})
+
+
+def judged(plan: Plan, facts: Facts, engine: Engine, *, law: DecodeLaw | None = None) -> Plan:
+    """The plan with what is to be thought of its window, where it changes what that depends on."""
+    if "context_length" in planned_values(plan) or resizing(plan):
+        return plan.model_copy(update={"capacity": capacity.of_plan(plan, facts, engine, law=law)})
+    return plan
 
 
 def answer(plan: Plan, facts: Facts, engine: Engine) -> Answers:
@@ -53,9 +59,11 @@ def answer(plan: Plan, facts: Facts, engine: Engine) -> Answers:
 
 
 def _placed(seen_by: Sequence[tuple[Plan, Facts]]) -> Iterator[tuple[str, Plan, Facts]]:
-    """Each host's share with the words before what is said of it: none where there is one host alone."""
+    """Each place's share with the words before what is said of it: none where there is one place alone."""
+    pair = any(share.target.part for share, _ in seen_by)  # of which two may be on one host
     for share, seen in seen_by:
-        yield (f"{share.target.host_name}: " if len(seen_by) > 1 else ""), share, seen
+        name = share.target.name if pair else share.target.host_name
+        yield (f"{name}: " if len(seen_by) > 1 else ""), share, seen
 
 
 def comeback(facts: Facts) -> list[str]:

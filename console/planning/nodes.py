@@ -15,6 +15,7 @@ from console.schema.runbook import Runbook
 OF_EVERY_RANK = frozenset({"host.preflight", "unit.set", "systemd.daemon_reload", "service.restart"})
 # Each part of a pair has a pool of its own, which must hold the window as well.
 OF_EVERY_PART = OF_EVERY_RANK | {"capacity.check"}
+LOOKS = frozenset({"capacity.check", "diagnose.decode"})
 
 
 def runbook_of(node: Target, runbook: Runbook) -> Runbook:
@@ -23,6 +24,11 @@ def runbook_of(node: Target, runbook: Runbook) -> Runbook:
     asked = OF_EVERY_PART if node.part else OF_EVERY_RANK
     steps = [step.model_copy(update={"id": name}) for name, step in named if step.uses in asked]
     return runbook.model_copy(update={"step": tuple(steps)})
+
+
+def looks_at_a_part(runbook: Runbook) -> bool:
+    """Whether it may be asked of one part of a pair alone: it changes nothing, and sends no request to a model."""
+    return all(step.uses in LOOKS for step in runbook.step)
 
 
 def joined(plan: Plan, parts: Sequence[Plan], facts: Facts) -> Plan:

@@ -11,7 +11,7 @@ from typing import Any
 from console.clock import stamp
 from console.engines.base import Engine
 from console.errors import ConsoleError
-from console.planning import answers, differences, estimates, groups, lint, nodes, policy, ranks, references
+from console.planning import answers, capacity, differences, estimates, groups, lint, nodes, policy, ranks, references
 from console.schema.capacity import DecodeLaw
 from console.schema.change import (
     ABSENT,
@@ -107,7 +107,8 @@ def make_plan(
     )
     load_s = facts.load_times_s[0] if facts.load_times_s else None
     draft.warnings.extend(redactor.text(each.text) for each in unit_sanity.findings(unit, engine, load_s))
-    ranks.check(facts, engine, target)
+    if not (target.part_of and nodes.looks_at_a_part(runbook)):
+        ranks.check(facts, engine, target)
     steps = _steps(runbook, values)
     for index, (step_id, table, step) in enumerate(steps):
         _plan_step(
@@ -166,6 +167,9 @@ def make_plan(
             _of_rank(nodes.runbook_of(node, runbook), node, seen, engine, variables, redactor, now)
             for node, seen in zip(target.nodes, facts.nodes, strict=True)
         ]
+        for part, seen in zip(parts, facts.nodes, strict=True):
+            if part.target.part:
+                capacity.refuse(answers.judged(part, seen, engine))
         plan = nodes.joined(plan, parts, facts)
     plan = answers.answered(plan, facts, engine, law=law)
     if plan.confirm and plan.capacity and plan.capacity.decode:

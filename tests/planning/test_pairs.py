@@ -29,7 +29,7 @@ def part(
 ) -> Facts:
     """A part as it is seen: prefill is the target's own, decode a unit of another name."""
     text = text.replace("--port 30000", f"--port 30000 --disaggregation-mode {mode}{words}")
-    seen = facts(text.replace("32768", str(window)), serving=serving(), **more)
+    seen = facts(text.replace("32768", str(window)), **more)
     if mode == "prefill" and host == "node8":
         return seen
     files = tuple(
@@ -59,9 +59,9 @@ def declared(*, host: str = "node8", router: str = ROUTER) -> Target:
     return own.model_copy(update={"nodes": (other,), "service": whole})
 
 
-def planned(own: Facts, other: Facts, *, at: Target | None = None, mem_fraction: str = "") -> Plan:
+def planned(own: Facts, other: Facts, *, at: Target | None = None, mem_fraction: str = "", text: str = BOOK) -> Plan:
     return make_plan(
-        book(BOOK),
+        book(text),
         at or declared(),
         own.model_copy(update={"nodes": (other,)}),
         SGLANG,
@@ -166,6 +166,23 @@ def test_a_setting_that_differs_by_nature_is_not_guessed() -> None:
     with pytest.raises(RefusedError, match=r"node8/decode is not as node7/chat is: there mem_fraction 0\.80") as caught:
         planned(part("prefill"), other, mem_fraction="0.88")
     assert "what is meant to differ is changed by hand" in caught.value.hint
+
+
+def test_a_window_that_the_other_part_cannot_hold_is_refused_before_anything_is_touched() -> None:
+    small, large = serving(pool_tokens=101_134), serving(pool_tokens=300_000)
+    text = BOOK.replace('[[step]]\nuses = "systemd', '[[step]]\nuses = "capacity.check"\n\n[[step]]\nuses = "systemd')
+    assert planned(part("prefill"), part("decode", serving=large), text=text).changes
+    with pytest.raises(RefusedError, match="starts but cannot serve: ") as caught:
+        planned(part("prefill"), part("decode", serving=small), text=text)
+    assert caught.value.where == "node8/decode"
+    assert caught.value.hint.startswith("console capacity node8/decode")
+
+
+def test_a_part_alone_may_be_looked_at() -> None:
+    at = target().model_copy(update={"part_of": "gpu1/prefill"})
+    look = 'schema = 1\nname = "look"\n[[step]]\nuses = "capacity.check"\ncontext = "64000"\n'
+    plan = make_plan(book(look), at, part("prefill"), SGLANG, {}, redactor=Redactor(), now=FakeClock().now())
+    assert [step.uses for step in plan.steps] == ["capacity.check"]
 
 
 def test_an_undeclared_pair_names_the_lines_to_write() -> None:

@@ -82,6 +82,6 @@ def test_by_hand_a_file_that_is_written_twice_is_one_file_and_goes_back_to_its_f
     ids=["on disk", "running"],
 )
 def test_a_part_of_an_engine_on_several_machines_is_refused(seen: Facts) -> None:
-    with pytest.raises(RefusedError, match="--nnodes 2: this unit is one part of an engine on several") as caught:
+    with pytest.raises(RefusedError, match="--nnodes 2: this unit is one part of an engine in several") as caught:
         made(seen=seen)
     assert 'nodes = ["HOST", …]' in caught.value.hint
