@@ -22,7 +22,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, output: Output) -> int:
     needs_terminal()
-    from console.cli.inventory import inventory_path  # reads TOML with pydantic, and --help has to stay light
+    from console.cli.inventory_path import inventory_path
     from console.cli.main import VERBS
     from console.remote.answers import Answers
     from console.tui.opening import Before, marked, raw_table, run_app

@@ -20,14 +20,13 @@ TAKE = frozenset(
 
 Asked = tuple[str, str]  # (the hop's name, what it asks)
 
-_ONCE = re.compile(
-    r"\b(one[- ]?time|t?otp|codes?|passcodes?|tokens?|yubikey|authenticator|verification|second factor|2fa|mfa)\b", re.I
-)
+# Compiled when somebody is asked: the first table does not wait for it.
+_ONCE = r"\b(one[- ]?time|t?otp|codes?|passcodes?|tokens?|yubikey|authenticator|verification|second factor|2fa|mfa)\b"
 
 
 def good_once(asked: Asked) -> bool:
     """Whether an answer to it is worth nothing a second time: offered again, it counts as a wrong one."""
-    return _ONCE.search(asked[1]) is not None
+    return re.search(_ONCE, asked[1], re.IGNORECASE) is not None
 
 
 @dataclass

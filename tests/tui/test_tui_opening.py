@@ -21,7 +21,12 @@ from tests.tui.conftest import Starts, settle, watch
 
 # What a minimal Textual app with the same widgets loads, and all that the first table may load.
 MINIMAL = "from textual.app import App; from textual.widgets import DataTable, Footer, Header"
-OURS = "import console.cli.main, console.cli.terminal, console.tui.opening"
+OURS = """\
+import console.cli.main, console.cli.terminal, console.tui.opening
+console.cli.terminal.needs_terminal = lambda: None
+console.tui.opening.run_app = lambda *_told, **_more: 0
+assert console.cli.main.run(["--hosts", "hosts.toml"]) == 0
+"""
 HEAVY = {"asyncssh", "cryptography", "git", "httpx", "numpy", "pydantic", "scipy", "tomlkit"}
 
 
