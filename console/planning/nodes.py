@@ -154,10 +154,7 @@ def _everywhere(change: Change, names: tuple[str, ...], starts: tuple[NodeStart,
     if isinstance(change, ReloadChange):
         return change.model_copy(update={"nodes": names})
     if isinstance(change, RestartChange):
-        words = f"stop {change.unit} on {len(names) + 1} hosts, start it on all"
-        if target.in_parts:
-            words = f"stop {', '.join((target.name, *names))}, then start them"
-        return change.model_copy(update={"nodes": starts, "summary": words})
+        return change.model_copy(update={"nodes": starts, "summary": target.restart_words})
     return change
 
 

@@ -42,6 +42,7 @@ async def rollback_plan(earlier: Earlier, facts: Facts, reader: Reader, engine: 
         _undone(change, turned) for change in reversed(plan.changes) if _leads_back(change, back, ran)
     ]
     unit = plan.target.service.unit
+    words = plan.target.restart_words
     restored = [change.id for change in changes]
     reload = any(change.needs_reload for change in back) or again.reload_due(facts)
     restart = _restart_needed(earlier, facts, engine, bool(back))
@@ -63,13 +64,13 @@ async def rollback_plan(earlier: Earlier, facts: Facts, reader: Reader, engine: 
     if reload:
         changes.append(ReloadChange(id="reload", step="reload", unit=unit, nodes=nodes))
     if restart:
-        fresh = RestartChange(id="restart", step="restart", unit=unit, invocation_before="", summary=f"restart {unit}")
+        fresh = RestartChange(id="restart", step="restart", unit=unit, invocation_before="", summary=words)
         changes.append(again.from_here(fresh, facts))
     proof = {"probe": "short", "require": "start"}
     steps += [
         step(0, "restore", "unit.restore", "put it back", restored, "so already"),
         step(0, "reload", "systemd.daemon_reload", "daemon-reload", ["reload"] if reload else [], "not needed"),
-        step(0, "restart", "service.restart", f"restart {unit}", ["restart"] if restart else [], "runs the old state"),
+        step(0, "restart", "service.restart", words, ["restart"] if restart else [], "runs the old state"),
         step(0, "wait_ready", "service.wait_ready", "wait until the old setting serves"),
         step(0, "verify", "service.verify", "prove that the old setting serves", fields=proof),
     ]

@@ -225,6 +225,15 @@ class Target(Frozen):
         return self.name if self.part or self.in_parts else f"rank {self.rank}"
 
     @property
+    def restart_words(self) -> str:
+        """What a restart of it does, in one line."""
+        if self.in_parts:
+            return f"stop {', '.join(each.name for each in (self, *self.nodes))}, then start them"
+        if self.nodes:
+            return f"stop {self.service.unit} on {len(self.nodes) + 1} hosts, start it on all"
+        return f"restart {self.service.unit}"
+
+    @property
     def protected(self) -> bool:
         """Whether any of its machines is: all of them are changed together."""
         return self.host.protected or any(node.host.protected for node in self.nodes)

@@ -21,7 +21,7 @@ class ServiceRestart(Step):
     always: bool = False
 
     def title(self, target: Target) -> str:
-        return f"restart {target.service.unit}"
+        return target.restart_words
 
     def plan(self, look: Look) -> Iterator[Proposal]:
         unit = look.facts.unit

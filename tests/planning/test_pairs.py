@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from console.engines.registry import engine_named
 from console.errors import RefusedError
 from console.planning import nodes
 from console.planning.plan import make_plan
@@ -214,3 +215,36 @@ def test_two_units_of_one_host_that_read_one_file_are_refused() -> None:
     given: dict[str, Any] = {"text": text, "environment_files": {"/etc/chat.env": "WINDOW=32768\n"}}
     with pytest.raises(RefusedError, match=f"/etc/chat.env is read by {DECODE} and by another part on the same host"):
         planned(part("prefill", **given), part("decode", host="node7", **given), at=declared(host="node7"))
+
+
+VLLM_UNIT = """\
+[Service]
+ExecStart=/usr/bin/vllm serve /models/chat-70b --max-model-len 32768 --port 30000 \\
+  --kv-transfer-config '{{"kv_connector":"NixlConnector","kv_role":"{role}","kv_port":14579}}'
+"""
+
+
+@pytest.mark.parametrize(
+    ("own", "other", "said"),
+    [
+        ("kv_producer", "kv_consumer", ""),
+        ("kv_both", "kv_both", ""),
+        ("kv_producer", "kv_producer", "no part is decode"),
+    ],
+)
+def test_a_pair_of_vllm(own: str, other: str, said: str) -> None:
+    first = part("null", text=VLLM_UNIT.format(role=own)).model_copy(update={"target": "node7/chat", "part": False})
+    second = part("null", text=VLLM_UNIT.format(role=other))
+    at = declared()
+    make: dict[str, Any] = {"redactor": Redactor(), "now": FakeClock().now()}
+    facts_of_both = first.model_copy(update={"nodes": (second,)})
+    values: dict[str, Any] = {"to": 200000, "expect": 32768, "mem_fraction": ""}
+    if said:
+        with pytest.raises(RefusedError, match=said):
+            make_plan(book(BOOK), at, facts_of_both, engine_named("vllm"), values, **make)
+        return
+    plan = make_plan(book(BOOK), at, facts_of_both, engine_named("vllm"), values, **make)
+    assert [(change.kind, getattr(change, "node", "")) for change in plan.changes][:2] == [
+        ("file", ""),
+        ("file", "node8/decode"),
+    ]

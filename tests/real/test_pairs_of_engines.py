@@ -148,14 +148,6 @@ def test_a_pair_is_changed_together_and_put_back_from_elsewhere(
     before = [file_of(part) for part in parts]
     router = parts[0].host.show(ROUTER_UNIT, "InvocationID")
     name = parts[0].name
-    alone = desk.console("plan", EXTEND_CONTEXT, parts[1].name)
-    planned = desk.console("plan", EXTEND_CONTEXT, name)
-
-    assert alone.code == 1, alone.err
-    assert f"it is a part of {name}" in alone.said
-    assert planned.code == 0, planned.err
-    assert f"on {parts[1].name}:" in planned.out
-    assert [file_of(part) for part in parts] == before
 
     done = desk.extend(name)
 
@@ -240,15 +232,19 @@ def test_both_on_one_host_with_two_units(parts: list[Part], desk: Desk, laid: La
 
 
 @pytest.mark.by_hand
-def test_a_router_that_is_gone_is_refused_and_one_that_goes_leaves_nothing_proven(
-    parts: list[Part], desk: Desk
-) -> None:
+def test_a_router_that_is_gone_and_a_part_alone_are_refused(parts: list[Part], desk: Desk) -> None:
     before = [file_of(part) for part in parts]
     host = parts[0].host
     host.run("systemctl", "stop", ROUTER_UNIT)
     refused = desk.console("plan", EXTEND_CONTEXT, parts[0].name)
     host.run("systemctl", "start", ROUTER_UNIT)
+    alone = desk.console("plan", EXTEND_CONTEXT, parts[1].name)
+    planned = desk.console("plan", EXTEND_CONTEXT, parts[0].name)
 
+    assert alone.code == 1, alone.err
+    assert f"it is a part of {parts[0].name}" in alone.said
+    assert planned.code == 0, planned.err
+    assert f"on {parts[1].name}:" in planned.out
     assert refused.code == 1, refused.err
     assert f"its router {ROUTER} does not answer" in refused.said
     assert [file_of(part) for part in parts] == before
