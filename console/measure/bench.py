@@ -101,7 +101,8 @@ class Bench:
         """Let the engine forget exactly this request; nobody is told when it cannot."""
         request = self.measuring.abort(name)
         if request is not None:
-            await self.reader.fetch(request)
+            for reader in (self.reader, *(each for each in self.reader.nodes if each.target.part)):
+                await reader.fetch(request)
 
     async def traffic(self) -> Traffic:
         """Requests on the server now."""

@@ -30,7 +30,7 @@ def parts_of(io: StepIO) -> list[StepIO]:
                 before=before,
                 invocation_before=io.nodes_before.get(reader.target.node, before.unit.invocation_id),
                 seen=None,
-                invocation="",
+                invocation=io.kept.get(_kept(reader.target.name, io), ""),
                 regained=None,  # the lock is one of all parts, and the target's own wait takes it again
                 kept={},
             )
@@ -60,7 +60,13 @@ async def everywhere(io: StepIO, look: Callable[[StepIO], Awaitable[StepResult]]
 async def _named(part: StepIO, io: StepIO, look: Callable[[StepIO], Awaitable[StepResult]]) -> StepResult:
     with named(part, io):
         result = await look(part)
+    io.kept[_kept(part.plan.target.name, io)] = part.invocation
     return replace(result, message=f"{part.plan.target.name} {result.message}")
+
+
+def _kept(name: str, io: StepIO) -> str:
+    """Where the start of a part that a wait followed is kept for the proof; of another restart it is another one."""
+    return f"start of {name} after {io.invocation_before}"
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from console.engines.base import Reply, Request
-from console.errors import NotReadyError, NotServedError
+from console.errors import NotReadyError, NotServedError, RestartedByOthersError
 from console.remote.session import Reader
 from console.schema.events import FindingMade, LevelsRead, LogLine, StepProgress
 from console.schema.facts import Facts
@@ -205,3 +205,16 @@ async def test_requests_of_both_are_waited_for(monkeypatch: pytest.MonkeyPatch) 
     result = await ServiceDrain().run(io_of(FakeRemote(), FakeRemote(), "service.drain", told))
     assert result.message == "no request runs, after 2 s"
     assert [event.message for event in told.of(StepProgress)] == ["2 requests run", "1 requests run"]
+
+
+async def test_a_part_that_somebody_started_after_the_wait_is_not_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    told, kept = Told(), dict[str, str]()
+    own, other = Host(*READY_LOOKS), Host(look(NEWER, READY, active="active", port="56"))
+    io = io_of(own, other, "service.wait_ready", told, timeout_s=60.0, kept=kept)
+    other.clock = own.clock
+    await ServiceWaitReady(hard_timeout=600.0).run(io)
+    proof = Proof(monkeypatch, raised(), decode(unit={"invocation_id": "4" * 32}))
+    proof.io.kept.update(kept)
+    with pytest.raises(RestartedByOthersError, match="the service was started again") as caught:
+        await proof.run()
+    assert caught.value.message.startswith(DECODE)
