@@ -51,7 +51,8 @@ def text_of(mode: str, port: int) -> str:
 def router_text(prefill: Part, decode: Part) -> str:
     words = (
         f"--pd-disaggregation --prefill http://{prefill.host.address}:{prefill.port} {BOOTSTRAP} "
-        f"--decode http://{decode.host.address}:{decode.port} --port {ROUTER_PORT} --cb-timeout-duration-secs 3"
+        f"--decode http://{decode.host.address}:{decode.port} --host 0.0.0.0 --port {ROUTER_PORT} "
+        "--cb-timeout-duration-secs 3"
     )
     return f"[Service]\nExecStart=/usr/bin/python3 -S {FOLDER}/simulator router {words}\n"
 
@@ -279,3 +280,19 @@ def test_a_part_whose_connection_dies_under_the_restart_is_found_again(parts: li
     assert done.code == 0, done.err
     assert windows(parts) == [("200000",) * 4] * 2
     assert answers(parts)
+
+
+@pytest.mark.by_hand
+def test_it_is_measured_through_a_router_on_another_host(parts: list[Part], make_desk: MakeDesk) -> None:
+    """Decode is the service by name here: its log and its counters tell of decoding."""
+    prefill, decode = parts
+    router = f"http://{prefill.host.address}:{ROUTER_PORT}"
+    desk = make_desk([decode.host, prefill.host], parts=[decode, prefill], router=router)
+
+    done = desk.console("measure", "decode", decode.name, timeout_s=200)
+    changed = desk.extend(decode.name)
+
+    assert done.code == 0, done.err
+    assert done.finding("decode_rate") > 0
+    assert changed.code == 0, changed.err
+    assert windows(parts) == [("200000",) * 4] * 2

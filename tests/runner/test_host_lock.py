@@ -8,9 +8,11 @@ import pytest
 
 from console.errors import LockHeldError
 from console.remote.scripts import Output
+from console.runner.host_lock import HostLock
+from console.runner.lock import UnitLock
 from console.schema.events import StepProgress
 from console.schema.outcome import Outcome
-from tests.fakes import context, ok
+from tests.fakes import FakeRemote, context, ok, plan, target, target_run
 from tests.runner.job import FILE, RELOAD, RESTART, Host, Looks, carried_out, job
 
 MAIN = (FILE, RELOAD, RESTART, "service.wait_ready", "service.verify")
@@ -60,3 +62,16 @@ async def test_one_that_never_ends_is_named_and_nothing_is_written(tmp_path: Pat
     assert "act_replace.sh" not in host.scripts()
     assert state.outcome("node7/chat") is Outcome.FAILED_UNCHANGED
     assert state.targets["node7/chat"].error_exit == 6
+
+
+async def test_two_parts_of_a_pair_on_one_host_take_it_once(tmp_path: Path) -> None:
+    own, other = FakeRemote(), FakeRemote()
+    other.target = target().model_copy(update={"service_name": "decode", "rank": 1, "part": True})
+    own.adopt([other])
+    run = target_run(context(tmp_path), own, plan())
+    run.lock = UnitLock(run.context, own, "change")
+    lock, change = HostLock(), RELOAD.model_copy(update={"nodes": ("node7/decode",)})
+    await lock.before(run, change)
+    assert len(own.host_holds) + len(other.host_holds) == 1
+    await lock.after(change)
+    assert [hold.released for hold in (*own.host_holds, *other.host_holds)] == [1]
