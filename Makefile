@@ -47,7 +47,8 @@ hosts: $(READY)
 	CONSOLE_BY_HAND=1 $(IN)/python -m pytest tests/real/test_access.py tests/real/test_sudo.py tests/real/test_whose_file.py \
 		tests/real/test_own_drop_in.py tests/real/test_everyday.py tests/real/test_user_units.py \
 		tests/real/test_attributes.py tests/real/test_mounts.py tests/real/test_userlands.py \
-		tests/real/test_nodes.py tests/real/test_pairs_of_engines.py tests/real/test_llama_server.py tests/real/test_compose.py
+		tests/real/test_nodes.py tests/real/test_pairs_of_engines.py tests/runner/test_pair.py \
+		tests/real/test_llama_server.py tests/real/test_compose.py
 
 # Proofs on real hosts that no run of the tests can pay, as root; FIRE="pairs guards" for some of them.
 fire: $(READY)

@@ -155,6 +155,10 @@ def test_a_pair_is_changed_together_and_put_back_from_elsewhere(
     assert done.code == 0, done.err
     assert done.outcome == "verified"
     assert windows(parts) == [("200000",) * 4] * 2
+    assert [(level["part"], level["serving"]) for level in done.record["levels"]] == [
+        ("", "200000"),
+        (parts[1].name, "200000"),
+    ]
     assert answers(parts)
     assert parts[0].host.show(ROUTER_UNIT, "InvocationID") == router
     ended = [int(part.host.show(part.unit, "InactiveEnterTimestampMonotonic")) for part in parts]
