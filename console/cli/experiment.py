@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from console.cli import connecting
 from console.cli.carry_out import drive
 from console.cli.front import Front
 from console.cli.output import Output
@@ -67,11 +68,21 @@ def run(
             front=front,
             redactor=output.redactor,
             on_event=heard,
+            ways=connecting.connections(arguments, output),
             note=output.note,
         )
         ended = drive(request, front)
         minutes = (clock.monotonic() - began) / 60
-        return ArmEnd(ended.exit_code, figures.run, figures.found, minutes, figures.limit, figures.layer, figures.why)
+        return ArmEnd(
+            ended.exit_code,
+            figures.run,
+            figures.found,
+            minutes,
+            figures.limit,
+            figures.layer,
+            figures.why,
+            stop_asked(front),
+        )
 
     now = conduct(runbook, given, log, run_arm, output.note)
     text = experiment_text(spec, log.results(), now)
@@ -81,6 +92,15 @@ def run(
     else:
         output.data(text)
     return 0
+
+
+def stop_asked(front: Front) -> str:
+    """By what the run was asked to stop, and not told to keep on; nothing where it was not."""
+    context = front.context
+    if context is None or context.abort.count <= context.abort.kept_on:
+        return ""
+    aborts = front.narration.state.aborts
+    return aborts[-1].how if aborts else "a stop"
 
 
 def _same(log: ExperimentLog, runbook: Runbook, target: Target) -> None:

@@ -8,13 +8,14 @@ from typing import Protocol
 
 from console.analysis.tuning.experiment import Candidate, Result, Settings, Spec, Standing, standing
 from console.analysis.tuning.objective import parse_objective
-from console.errors import RefusedError
+from console.errors import AbortedError, RefusedError
 from console.runs.experiment_log import ExperimentLog
 from console.schema.events import ConclusionMade, Event, FindingMade
 from console.schema.runbook import Runbook, Value
 
-# How a run may end without ending the experiment: done; rolled back or refused, which is an answer about its arm.
-DONE, ABOUT_ITS_ARM = (0,), (1, 4)
+# How a run may end without ending the experiment: done, if not in a last step; rolled back or refused, which is an
+# answer about its arm.
+MEASURED, ABOUT_ITS_ARM = (0, 10), (1, 4)
 SETTLE = "settle"
 # What systemd says of too many starts: true of the experiment, not of the arm whose turn it was.
 START_LIMIT = "start-limit-hit"
@@ -22,7 +23,7 @@ START_LIMIT = "start-limit-hit"
 
 @dataclass(frozen=True)
 class ArmEnd:
-    """How one run of an arm ended, and what it measured."""
+    """How one run of an arm ended, and what it measured. `stopped`: by what it was asked to stop, in vain or not."""
 
     exit_code: int
     run: str
@@ -31,6 +32,7 @@ class ArmEnd:
     limit: str = ""
     layer: str = ""
     why: str = ""
+    stopped: str = ""
 
 
 class RunArm(Protocol):
@@ -87,20 +89,26 @@ def conduct(
     """Run arm after arm until it is over, then leave what was kept in service.
 
     Every result is on disk before the next run begins, so that an interrupted experiment goes on where it was. Raises
-    RefusedError when a run ends in a way that is no answer about its arm: somebody must look first.
+    RefusedError when a run ends in a way that is no answer about its arm: somebody must look first. Raises AbortedError
+    after a run that was asked to stop: no other begins, not even the one that would put what was kept into service.
     """
     spec = spec_of(runbook)
     results = log.results()
     while (now := standing(spec, results)).next_arm is not None:
         say(f"{now.next_arm} for {now.versus} against {now.kept}, run {len(results) + 1}")
         variables = variables_of(spec, now, now.next_arm, given, runbook)
-        result = _result(now.next_arm, now.versus, run_arm(now.next_arm, variables), now.kept)
+        end = run_arm(now.next_arm, variables)
+        if end.stopped and end.exit_code not in MEASURED:
+            raise _asked_to_stop(end, now.next_arm, now.kept)
+        result = _result(now.next_arm, now.versus, end, now.kept)
         log.add(result)
         results.append(result)
+        if end.stopped:
+            raise _asked_to_stop(end, now.next_arm, now.kept)
     if results and _serves(results, spec.base.name) != now.kept:
         say(f"{now.kept} goes back into service")
         end = run_arm(now.kept, variables_of(spec, now, now.kept, given, runbook))
-        if end.exit_code not in (*DONE, 10):
+        if end.exit_code not in MEASURED:
             raise stopped(end, now.kept)
         log.add(Result(now.kept, SETTLE, end.figures, minutes=end.minutes, run=end.run))
     return now
@@ -115,11 +123,22 @@ def _serves(results: Sequence[Result], base: str) -> str:
 
 
 def _result(arm: str, versus: str, end: ArmEnd, kept: str) -> Result:
-    if end.exit_code in DONE or end.exit_code == 10:
+    if end.exit_code in MEASURED:
         return Result(arm, versus, end.figures, minutes=end.minutes, run=end.run, limit=end.limit, layer=end.layer)
     if end.exit_code in ABOUT_ITS_ARM and arm != kept and START_LIMIT not in end.why:
         return Result(arm, versus, {}, ok=False, minutes=end.minutes, run=end.run, why=end.why)
     raise stopped(end, arm)
+
+
+def _asked_to_stop(end: ArmEnd, arm: str, kept: str) -> AbortedError:
+    """What stands after a stop: whoever asked for it decides what comes next."""
+    serves = (
+        f"{arm} is in service" if end.exit_code in MEASURED else f"run {end.run or '?'} of {arm} says what serves now"
+    )
+    return AbortedError(
+        f"stopped by {end.stopped}: {serves}; {kept} is what was kept so far",
+        hint="console runs --open says what is left; the same command with --continue goes on",
+    )
 
 
 def stopped(end: ArmEnd, arm: str) -> RefusedError:

@@ -52,7 +52,8 @@ TINY = 20
 class RunScreen(FrameScreen):
     """Steps above, what the engine and the host say below; at the end the outcome and the commands to go on.
 
-    Either a run just started, whose id is learned from its output, or one of this machine by its directory.
+    Either a run just started, whose id is learned from its output, or one of this machine by its directory. Of an
+    experiment it follows one arm after the other, unless somebody has scrolled up in one.
     """
 
     NAME: ClassVar[str] = "run"
@@ -147,6 +148,21 @@ class RunScreen(FrameScreen):
             self.session.followed.add(directory.run_id)
             work(self, partial(self._read, directory), "follow")
 
+    def _begin(self, run: str) -> None:
+        self.directory = RunDirectory(self.session.base / run)
+        self._follow()
+
+    def _next_arm(self, run: str) -> None:
+        """The next run of an experiment, when this one has been told to its end."""
+        if not self.all_read or not self.at_tail:
+            return
+        self.narration = Narration()
+        self.narration.width = self.room
+        self.pending += ["", f"the experiment goes on: run {run}"]
+        self.plan, self.all_read, self.dirty = None, False, True
+        self._told, self._shown = (0, 0), ()
+        self._begin(run)
+
     async def _read(self, directory: RunDirectory) -> None:
         """Only reads: this may be cancelled at any time and nothing is lost."""
         count = 0
@@ -179,8 +195,9 @@ class RunScreen(FrameScreen):
         if self.started is not None:
             self.started.look()
             if self.directory is None and self.started.run_id:
-                self.directory = RunDirectory(self.session.base / self.started.run_id)
-                self._follow()
+                self._begin(self.started.run_id)
+            elif self.directory is not None and self.started.run_id not in ("", self.directory.run_id):
+                self._next_arm(self.started.run_id)
         del self.pending[:-LOG_LINES]  # the log would let go of them
         if not self.is_active:
             return  # drawn again under a question, it would be drawn twice; all of it is there when that is gone
@@ -193,12 +210,14 @@ class RunScreen(FrameScreen):
             log.scroll_end(animate=False)
         now = stamp(self.session.clock.now())
         self._show_status(now)
-        if self.dirty or self._alive():
-            self.dirty = False
+        found = self._of_experiment()
+        if self.dirty or self._alive() or found != self._found:
+            self.dirty, self._found = False, found
             self._show_steps(now)
             self._show_end()
 
     _shown: tuple[object, ...] = ()
+    _found: Sequence[str] = ()
 
     def _show_status(self, now: str) -> None:
         alive = self._alive()
@@ -216,7 +235,8 @@ class RunScreen(FrameScreen):
         self.show_title(f"Run {what}", word)
         told = wrap(f"a answers: {question.text}", self.room, first=" ") if question is not None else []
         told += wrap(self.said, self.room, first=" ") if self.said else []
-        first = f" {name}  elapsed {clock_text(elapsed)}{self._aside()}"
+        arm = f"  {started.note}" if started is not None and started.note.startswith("experiment arm ") else ""
+        first = f" {name}  elapsed {clock_text(elapsed)}{self._aside()}{arm}"
         self.put("#status", self.say("\n".join([first, *told])))
         self.show_keys()
 
@@ -270,7 +290,7 @@ class RunScreen(FrameScreen):
 
     def end_lines(self) -> list[str]:
         if self.state.finished is not None:
-            return final_lines(self.state, self.room)
+            return [*self._of_experiment(), *final_lines(self.state, self.room)]
         if self._alive() or not (self.all_read or self.directory is None):
             return []
         if self.directory is None:
@@ -280,6 +300,18 @@ class RunScreen(FrameScreen):
         run = self.state.run or self.directory.run_id
         gone = ["the process of this run is gone; what it left, as its log proves:"]
         return [*gone, *left_where(self.state, self.room), "next: console recover", f"      console resume {run}"]
+
+    def _of_experiment(self) -> list[str]:
+        """Above the end of its last arm what the experiment found, above that of any other that it goes on."""
+        started = self.state.started
+        if self.started is None or started is None or not started.note.startswith("experiment arm "):
+            return []
+        if self.started.table:
+            return [*self.started.table, ""]
+        if self.started.exit_code is not None:
+            return [text for said in self.started.last_words() for text in wrap(one_line(said), self.room)]
+        waits = "" if self.at_tail else "; End follows it"
+        return [f"the experiment goes on{waits}"]
 
     # -- what can be done here --------------------------------------------------------------------------------------
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import secrets
 import shlex
@@ -26,6 +28,7 @@ from console.schema.runbook import Runbook
 from console.secrets import Redactor
 
 COMPLAINT_BYTES = 8192
+READ_BYTES = 256 * 1024
 
 
 @dataclass(frozen=True)
@@ -41,28 +44,43 @@ class Wish:
 
 @dataclass
 class Started:
-    """A run's process. Its output goes to files without a name, so nothing is left of them when both have ended."""
+    """A run's process. Its output goes to files without a name, so nothing is left of them when both have ended.
+
+    Of an experiment it makes one run after the other: `run_id` is the newest, `table` what it says at its end.
+    """
 
     process: subprocess.Popen[bytes]
     events: IO[bytes]
     complaints: IO[bytes]
     plan_path: Path | None = None
     run_id: str = ""
-    _read: bytes = field(default=b"", repr=False)
+    table: tuple[str, ...] = ()
+    _more: bool = True  # whether what it writes is still of interest
+    _at: int = 0
+    _rest: bytes = field(default=b"", repr=False)
 
     def look(self) -> None:
         """Learn the run's id as soon as it says it, and reap its process when it has ended."""
         ended = self.process.poll() is not None
-        if not self.run_id:
+        if self._more:
             # pread: the position of the file is shared with the process that writes there.
-            self._read += os.pread(self.events.fileno(), 64 * 1024, len(self._read))
-            line, newline, _ = self._read.partition(b"\n")
-            event = parse_line(line) if newline else None
-            if isinstance(event, RunStarted):
-                self.run_id = event.run
+            said = os.pread(self.events.fileno(), READ_BYTES, self._at)
+            self._at += len(said)
+            *lines, self._rest = (self._rest + said).split(b"\n")
+            for line in lines:
+                self._take(line)
         if self.plan_path is not None and (ended or self.run_id):
             self.plan_path.unlink(missing_ok=True)
             self.plan_path = None
+
+    def _take(self, line: bytes) -> None:
+        if line.startswith(b'{"experiment"'):
+            with contextlib.suppress(ValueError):
+                self.table = tuple(map(str, json.loads(line).get("table", ())))
+        event = parse_line(line) if b"run.started" in line else None
+        if isinstance(event, RunStarted):
+            self.run_id = event.run
+            self._more = bool(event.parent)
 
     @property
     def exit_code(self) -> int | None:
@@ -77,6 +95,12 @@ class Started:
     def complaint(self) -> str:
         """What it wrote to stderr: why it did not begin."""
         return os.pread(self.complaints.fileno(), COMPLAINT_BYTES, 0).decode("utf-8", "replace")
+
+    def last_words(self) -> list[str]:
+        """The end of what it wrote to stderr: why it went no further, and what to do next."""
+        size = os.fstat(self.complaints.fileno()).st_size
+        said = os.pread(self.complaints.fileno(), COMPLAINT_BYTES, max(0, size - COMPLAINT_BYTES))
+        return said.decode("utf-8", "replace").strip().splitlines()[-2:]
 
 
 def start_run(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from console.errors import RefusedError, StateError
+from console.errors import AbortedError, RefusedError, StateError
 from console.planning import lint
 from console.runner.experiment import ArmEnd, Figures, conduct, spec_of
 from console.runs.experiment_log import ExperimentLog
@@ -64,6 +65,28 @@ def test_one_change_at_a_time_on_top_of_what_was_kept(runbook: Runbook, log: Exp
     assert target.asked[:6] == [base, memory, memory, base, base, memory]
     # The second candidate is tried on top of the first, and its failed run leaves the first in service.
     assert target.asked[6:] == [memory, ("fp8_cache", "0.92", "fp8_e4m3")]
+
+
+@pytest.mark.parametrize(("at", "code"), [(2, 4), (2, 3), (2, 130), (1, 0), (7, 4)])
+def test_a_stop_ends_the_experiment_and_not_its_arm_alone(
+    runbook: Runbook, log: ExperimentLog, at: int, code: int
+) -> None:
+    target = Target()
+
+    def run_arm(name: str, variables: dict[str, Value]) -> ArmEnd:
+        end = target(name, variables)
+        return replace(end, exit_code=code, stopped="SIGINT") if len(target.asked) == at + 1 else end
+
+    with pytest.raises(AbortedError, match="stopped by SIGINT") as caught:
+        conduct(runbook, GIVEN, log, run_arm, lambda _text: None)
+
+    assert caught.value.exit_code == 130
+    assert "--continue" in caught.value.hint
+    assert len(target.asked) == at + 1, "no other run begins"
+    # What was measured before the stop counts; a run that was rolled back for it says nothing of its arm.
+    assert len(log.results()) == (at + 1 if code == 0 else at)
+    now = conduct(runbook, GIVEN, log, Target(), lambda _text: None)
+    assert (now.decisions[0].candidate, now.decisions[0].verdict) == ("more_memory", "keep")
 
 
 @pytest.mark.parametrize("dies_at", [0, 1, 4, 7])
