@@ -78,7 +78,7 @@ def standing(seen: Seen, now: float) -> tuple[str, str]:
     if seen.error is not None:
         return UNKNOWN, trouble(seen)
     if seen.facts is None:
-        return (BUSY, "reading") if seen.reading else (UNKNOWN, "not read")
+        return BUSY, "reading"  # or about to be: hundreds are not begun in one go
     if seen.held:
         return BUSY, "measured"
     if now - seen.at > STALE_S:

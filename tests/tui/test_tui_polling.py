@@ -11,6 +11,7 @@ from console.secrets import Redactor
 from console.tui.held import measured_now
 from console.tui.polling import BEGUN_AT_ONCE, Poller
 from console.tui.session import Seen, Session, World
+from console.tui.targets import standing
 from tests.tui import made_up
 from tests.tui.conftest import Starts
 from tests.views import story
@@ -85,6 +86,7 @@ async def test_hundreds_that_are_due_are_begun_some_at_a_time(looks: made_up.Fak
     poll, session, _ = poller(looks, *(f"node{number}" for number in range(BEGUN_AT_ONCE + 3)))
     assert poll.due()
     assert sum(seen.reading for seen in session.seen.values()) == BEGUN_AT_ONCE
+    assert {standing(poll.seen(target), 0.0) for target in session.targets.values()} == {("..", "reading")}
     assert not poll.due()
     await poll.settled()
     assert len(looks.looked) == BEGUN_AT_ONCE + 3
