@@ -7,6 +7,7 @@ import asyncio
 import math
 import os
 import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -84,6 +85,7 @@ async def _show(
                 codes.append(output.error(error))
                 continue
             followed.append(Followed(target, reader, cursor))
+        await asyncio.gather(*(_elsewhere(each, output) for each in followed))
         # Each at its own pace: what one host does not answer holds up no line of the others.
         going = [asyncio.create_task(_follow(each, arguments, output, clock, started)) for each in followed]
         while going:
@@ -100,6 +102,24 @@ async def _show(
         for each in followed:
             await each.reader.aclose()
         await ways.aclose()
+
+
+async def _elsewhere(each: Followed, output: Output) -> None:
+    """Say where a service writes, when that is not the journal: lines without a time cannot be told among others."""
+    from console.engines.registry import engine_named
+    from console.facts.collect import collect
+
+    try:
+        facts = await collect(each.reader, engine_named(each.target.service.engine), ask_engine=False)
+    except ConsoleError:
+        return  # reading its journal says so
+    if path := facts.log.path:
+        name = each.target.name
+        where = "its container's log" if path == "container:" else path
+        command = f"console exec {name} -- tail -n 200 {shlex.quote(path)}"
+        if path == "container:":
+            command = f"docker logs, or podman logs, on {each.target.host_name}"
+        output.note(f"{name} writes to {where}; its journal has only what systemd says of it. See {command}")
 
 
 async def _follow(

@@ -70,6 +70,8 @@ class Client(asyncssh.SSHClient):
         self.offered: Offered | None = None
         self.authenticated = False
         self.asked = ""  # what it wanted to know, where nobody answered
+        self.asking = ""  # what it waits to be told, or waited for until it was given up
+        self.patience: Callable[[bool], None] = lambda _asking: None  # told when a person is asked, and has answered
         self.answered = False
         self.given: set[Asked] = set()
         self._lost = lost
@@ -92,11 +94,15 @@ class Client(asyncssh.SSHClient):
     ) -> Sequence[str] | None:
         if not prompts:
             return []
+        self.asking = one_line(prompts[0][0], 80) or "a question"
+        self.patience(True)
         said = await self._prompter.answers(self._hop, prompts, instructions or name, self.given)
+        self.patience(False)
         if said is None:
-            self.asked = one_line(prompts[0][0], 80) or "a question"
+            self.asked = self.asking
         else:
             self.answered = True
+        self.asking = ""
         return said
 
     def validate_host_public_key(self, host: str, addr: str, port: int, key: asyncssh.SSHKey) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 import socket
 from collections import defaultdict
@@ -206,28 +207,37 @@ class Connections:
         self, config: HostConfig, jump: Opened | None, command: list[str] | None, client: Client
     ) -> asyncssh.SSHClientConnection:
         known = self.known_hosts.load(config.known_hosts_files)
-        return await asyncssh.connect(
-            config.alias,
-            config.port,
-            username=config.user,
-            # None: asyncssh would otherwise open a ProxyJump itself, without our checks.
-            tunnel=jump.connection if jump else None,
-            proxy_command=command or (),
-            config=list(config.config_paths),
-            client_factory=lambda: client,
-            known_hosts=known,
-            encryption_algs=() if config.chooses_ciphers else QUICK_CIPHERS,
-            client_keys=None,
-            gss_host=None,
-            password_auth=False,
-            kbdint_auth=True,
-            agent_forwarding=False,
-            request_pty=False,
-            connect_timeout=config.connect_timeout_s,
-            login_timeout=ATTENDED_LOGIN_TIMEOUT_S if self.prompter.attended else LOGIN_TIMEOUT_S,
-            keepalive_interval=KEEPALIVE_S,
-            keepalive_count_max=KEEPALIVE_COUNT,
-        )
+        loop = asyncio.get_running_loop()
+        async with asyncio.timeout(config.connect_timeout_s) as limit:
+
+            def patience(asking: bool) -> None:
+                with contextlib.suppress(RuntimeError):  # it is over already
+                    limit.reschedule(loop.time() + (ATTENDED_LOGIN_TIMEOUT_S if asking else config.connect_timeout_s))
+
+            client.patience = patience
+            return await asyncssh.connect(
+                config.alias,
+                config.port,
+                username=config.user,
+                # None: asyncssh would otherwise open a ProxyJump itself, without our checks.
+                tunnel=jump.connection if jump else None,
+                proxy_command=command or (),
+                config=list(config.config_paths),
+                client_factory=lambda: client,
+                known_hosts=known,
+                encryption_algs=() if config.chooses_ciphers else QUICK_CIPHERS,
+                client_keys=None,
+                gss_host=None,
+                password_auth=False,
+                kbdint_auth=True,
+                agent_forwarding=False,
+                request_pty=False,
+                # Its own would go on while a person looks for their token.
+                connect_timeout=None,
+                login_timeout=ATTENDED_LOGIN_TIMEOUT_S if self.prompter.attended else LOGIN_TIMEOUT_S,
+                keepalive_interval=KEEPALIVE_S,
+                keepalive_count_max=KEEPALIVE_COUNT,
+            )
 
     def _error(
         self, error: BaseException, client: Client, keys: Keys, config: HostConfig, host_name: str
@@ -247,6 +257,12 @@ class Connections:
                 f"(tried: {'; '.join([*client.tried, *keys.notes]) or 'no key'}): {client.asked}",
                 where=where,
                 hint='run it at a terminal; or log in by hand with a ControlMaster and say via = "openssh"',
+            )
+        if client.asking:
+            return AuthenticationError(
+                f"nobody answered in time what it asks at login: {client.asking}",
+                where=where,
+                hint="try again, with the token at hand",
             )
         return connect_error(error, where=where, tried=[*client.tried, *keys.notes])
 

@@ -14,7 +14,7 @@ from console.schema.events import Event, QuestionAnswered, QuestionAsked
 class Question:
     """`default` is the answer of an empty line, EOF or a lost terminal; it never mutates.
 
-    `typed`: the answer that means yes must be this word, typed in full. Without choices any answer counts; `secret`: it
+    `typed`: the answer that means yes must be this word, typed in full. Without choices any answer counts; `unseen`: it
     is not shown while it is typed.
     """
 
@@ -25,7 +25,7 @@ class Question:
     default: str
     prices: Mapping[str, str] = field(default_factory=dict)
     typed: str = ""
-    secret: bool = False
+    unseen: bool = False
 
 
 class Ask(Protocol):
@@ -117,7 +117,7 @@ class Desk:
                 choices=question.choices,
                 prices=dict(question.prices),
                 default=question.default,
-                secret=question.secret,
+                unseen=question.unseen,
             )
         )
         self.pending = question

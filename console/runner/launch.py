@@ -120,7 +120,7 @@ def _login(context: RunContext, request: Request) -> Prompt:
 
     async def ask(hop: str, text: str, echo: bool) -> str | None:
         host = next((target for target in request.targets if target.host_name == hop), request.targets[0])
-        question = Question("login", host.name, f"{hop} asks at login: {text}", (), "", secret=not echo)
+        question = Question("login", host.name, f"{hop} asks at login: {text}", (), "", unseen=not echo)
         answer = await context.desk.put_outside(question, ATTENDED_LOGIN_TIMEOUT_S)
         if answer:
             request.redactor.learn(answer)

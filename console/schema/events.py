@@ -351,7 +351,7 @@ class QuestionAsked(Event):
     choices: tuple[str, ...] = ()  # none: in a person's own words, which no event repeats
     prices: dict[str, str] = Field(default_factory=dict)
     default: str = ""
-    secret: bool = False  # not to be shown while it is typed
+    unseen: bool = False  # not to be shown while it is typed
 
 
 class QuestionAnswered(Event):

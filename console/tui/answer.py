@@ -30,7 +30,7 @@ class AnswerScreen(TypedModal[str]):
         super().__init__(session)
         self.question = question
         self.wanted = typed_answers(question)
-        self.hidden = question.secret
+        self.hidden = question.unseen
 
     def asked(self) -> list[str]:
         return answer_lines(self.question, self.room)

@@ -63,6 +63,22 @@ def test_a_long_log_is_told_to_its_end(host: Host, both: Desk) -> None:
     assert [line.split()[-3] for line in done.out.splitlines()] == [str(number) for number in range(1, 5001)]
 
 
+def test_a_log_that_is_not_in_the_journal_is_named_and_can_be_read(host: Host, both: Desk) -> None:
+    name, log = f"{host.name}/k26", "/var/log/k26 out.log"
+    command = "/bin/sh -c 'echo written apart; exec sleep infinity'"
+    host.write_unit(UNIT, f"[Service]\nExecStart={command}\nStandardOutput=append:{log}\nStandardError=inherit\n")
+    host.run("systemctl", "restart", UNIT)
+    assert remains.wait_until(lambda: host.exists(log) and "written apart" in host.read(log), 10, every_s=0.05)
+
+    done = both.console("logs", name)
+
+    assert done.code == 0, done.err
+    assert "written apart" not in done.out
+    see = f"console exec {name} -- tail -n 200 '{log}'"
+    assert done.err.strip() == f"{name} writes to {log}; its journal has only what systemd says of it. See {see}"
+    assert "written apart" in both.console("exec", name, "--", f"tail -n 200 '{log}'").out
+
+
 def test_followed_over_a_cut_and_ended_by_a_key(host: Host, other: Host, both: Desk) -> None:
     names = [f"{each.name}/k26" for each in (host, other)]
     going = both.start("logs", *names, "-f", "--grep", "Started .*Kimi|fired up")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from pathlib import Path
 
@@ -166,3 +167,31 @@ def test_what_is_none_is_refused_without_being_repeated(said: bytes) -> None:
     with pytest.raises(UsageError, match="no answers") as caught:
         read_pipe(reading)
     assert "sesame" not in str(caught.value)
+
+
+async def test_who_looks_for_a_token_has_longer_than_a_host_that_does_not_answer(
+    sshd: Sshd, clean_environment: Path
+) -> None:
+    (clean_environment / ".ssh").mkdir(exist_ok=True)
+    (clean_environment / ".ssh" / "config").write_text("Host *\n  ConnectTimeout 1\n")
+    sshd.faults.asks = dict(ASKS)
+
+    async def slow(_hop: str, text: str, _echo: bool) -> str:
+        await asyncio.sleep(0.8)
+        return ASKS[text]
+
+    await login(sshd.target(), Connections({}, prompter=Prompter(slow)))
+
+    assert sshd.answers == [("open sesame", "123456")]
+
+
+async def test_who_never_answers_is_told_what_was_asked(sshd: Sshd, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("console.remote.ssh.ATTENDED_LOGIN_TIMEOUT_S", 0.3)
+    sshd.faults.asks = dict(ASKS)
+
+    async def asleep(_hop: str, _text: str, _echo: bool) -> str:
+        await asyncio.Event().wait()
+        raise AssertionError("unreachable")
+
+    with pytest.raises(AuthenticationError, match="nobody answered in time what it asks at login: Password:"):
+        await login(sshd.target(), Connections({}, prompter=Prompter(asleep)))

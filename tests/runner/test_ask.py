@@ -136,7 +136,7 @@ async def test_a_question_that_is_taken_back_asks_nobody_any_more() -> None:
     assert await desk(Says("yes"))[0].put(CONFIRM) == "yes"
 
 
-LOGIN = Question("login", "node7/chat", "node7 asks at login: Code:", (), "", secret=True)
+LOGIN = Question("login", "node7/chat", "node7 asks at login: Code:", (), "", unseen=True)
 
 
 async def test_what_is_asked_of_those_attached_only_is_answered_in_their_own_words() -> None:
@@ -144,7 +144,7 @@ async def test_what_is_asked_of_those_attached_only_is_answered_in_their_own_wor
     asking = asyncio.create_task(here.put_outside(LOGIN, 60.0))
     await asyncio.sleep(0)
     (asked,) = told.of(QuestionAsked)
-    assert (asked.choices, asked.secret) == ((), True)
+    assert (asked.choices, asked.unseen) == ((), True)
     assert here.answer("login", "123456", "tui") == ""
     assert await asking == "123456"
     (answered,) = told.of(QuestionAnswered)

@@ -79,7 +79,7 @@ async def test_what_is_typed_in_full_is_sent_and_nothing_else(
 
 
 LOGIN = QuestionAsked(
-    target=story.TARGET, question="login", text="node7 asks at login: Verification code:", secret=True
+    target=story.TARGET, question="login", text="node7 asks at login: Verification code:", unseen=True
 )
 
 

@@ -57,7 +57,7 @@ async def test_a_one_time_code_is_asked_for_through_the_runs_socket(tmp_path: Pa
             asked = await events_until(started, state_home, QuestionAsked)
             (question,) = [event for event in asked if isinstance(event, QuestionAsked)]
             assert "Verification code:" in question.text
-            assert (question.question, question.secret) == ("login", True)
+            assert (question.question, question.unseen) == ("login", True)
             reply = await send_to_run(started.run_id, Answer(question="login", answer="834127", by="test"), environment)
             assert reply.ok
             said = await events_until(started, state_home, QuestionAnswered)
