@@ -99,9 +99,17 @@ def close(door: socket.socket, process: subprocess.Popen[bytes]) -> None:
     process.wait(10)
 
 
-@functools.cache
+_FIRST = threading.Lock()
+
+
 def warm() -> Warm:
-    """The one of this process."""
+    """The one of this process. Of two that threads made at once, one would go, and take what it had forked with it."""
+    with _FIRST:
+        return _warm()
+
+
+@functools.cache
+def _warm() -> Warm:
     return Warm()
 
 
