@@ -11,4 +11,8 @@ __all__ = ["candidates", "inventory", "inventory_path"]
 
 
 def inventory(arguments: argparse.Namespace) -> Inventory:
-    return load_inventory(inventory_path(arguments))
+    """Read once a command, however many parts of it ask."""
+    known: Inventory | None = getattr(arguments, "known_inventory", None)
+    if known is None:
+        known = arguments.known_inventory = load_inventory(inventory_path(arguments))
+    return known

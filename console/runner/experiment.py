@@ -15,7 +15,8 @@ from console.schema.runbook import Runbook, Value
 
 # How a run may end without ending the experiment: done, if not in a last step; rolled back or refused, which is an
 # answer about its arm.
-MEASURED, ABOUT_ITS_ARM = (0, 10), (1, 4)
+ROLLED_BACK = 4
+MEASURED, ABOUT_ITS_ARM = (0, 10), (1, ROLLED_BACK)
 SETTLE = "settle"
 # What systemd says of too many starts: true of the experiment, not of the arm whose turn it was.
 START_LIMIT = "start-limit-hit"
@@ -132,9 +133,11 @@ def _result(arm: str, versus: str, end: ArmEnd, kept: str) -> Result:
 
 def _asked_to_stop(end: ArmEnd, arm: str, kept: str) -> AbortedError:
     """What stands after a stop: whoever asked for it decides what comes next."""
-    serves = (
-        f"{arm} is in service" if end.exit_code in MEASURED else f"run {end.run or '?'} of {arm} says what serves now"
-    )
+    serves = f"run {end.run or '?'} of {arm} says what serves now"
+    if end.exit_code in MEASURED:
+        serves = f"{arm} is in service"
+    elif end.exit_code == ROLLED_BACK:
+        serves = f"{arm} was put back, what stood before it serves"
     return AbortedError(
         f"stopped by {end.stopped}: {serves}; {kept} is what was kept so far",
         hint="console runs --open says what is left; the same command with --continue goes on",

@@ -82,6 +82,8 @@ def test_a_stop_ends_the_experiment_and_not_its_arm_alone(
 
     assert caught.value.exit_code == 130
     assert "--continue" in caught.value.hint
+    told = {0: "is in service", 4: "was put back", 3: "says what serves now", 130: "says what serves now"}
+    assert told[code] in caught.value.message
     assert len(target.asked) == at + 1, "no other run begins"
     # What was measured before the stop counts; a run that was rolled back for it says nothing of its arm.
     assert len(log.results()) == (at + 1 if code == 0 else at)
