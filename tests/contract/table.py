@@ -68,6 +68,7 @@ class Row:
     properties: Mapping[str, str] | None = None
     entries: Mapping[str, str] | None = None
     messages: tuple[object, ...] = ()  # among the entries' MESSAGE
+    soon: bool = False  # it may take a moment until that is the answer
     lab_only: str = ""  # why a real host of the tests cannot answer
     real_only: str = ""  # why the lab is never asked
 
@@ -123,6 +124,7 @@ def guard_rows() -> tuple[Row, ...]:
             "how a scope is",
             ("systemctl", "show", "--no-pager", "--property=ActiveState", "--", "contract-scope.scope"),
             out="ActiveState=inactive\n",
+            soon=True,
         ),
         Row(
             "stop a scope that is over",
