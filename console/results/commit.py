@@ -50,6 +50,7 @@ class RecordCommit:
     def __post_init__(self) -> None:
         self.objects = Objects(self.git)
         self._config: str | None = None
+        self._followed: str | None = None
 
     def has(self, folder: str) -> bool:
         """Whether HEAD has this record; False also where that cannot be told."""
@@ -61,7 +62,7 @@ class RecordCommit:
 
     def rest(self) -> None:
         """End what stays between commits that follow each other, when no other waits."""
-        self._config = None
+        self._config = self._followed = None
         self.objects.close()
 
     def _asked(self) -> str:
@@ -69,6 +70,13 @@ class RecordCommit:
             words = ("config", "--type=bool", "--get-regexp", r"^(commit\.gpgsign|maintenance\.auto)$")
             self._config = self.git.run(*words).out
         return self._config
+
+    def follows(self, branch: str) -> bool:
+        """Whether a ref of this repository has an upstream to be pushed to."""
+        if self._followed is None:
+            self._followed = self.git.run("config", "--get-regexp", r"^branch\..*\.merge$").out
+        name = f"branch.{branch.removeprefix('refs/heads/')}.merge"
+        return any(line.partition(" ")[0] == name for line in self._followed.splitlines())
 
     def is_plain(self) -> bool:
         """Whether `git commit` would do nothing besides: no hook, nothing unfinished that it must refuse."""

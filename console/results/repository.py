@@ -11,7 +11,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from console.errors import CommitError, RepositoryBusyError
@@ -79,7 +79,8 @@ class Repository:
             branch = self._branch()
             self._write(folder, files)
             sha = self._commit(folder, text, record)
-        if not self._push(branch):
+            follows = self._plain.follows(branch)
+        if not follows or not self._push(branch):
             return sha
         return self._sha_of(folder) or sha  # put on top of what others pushed, it has another name
 
@@ -205,6 +206,12 @@ class Repository:
 
     def _branch(self) -> str:
         """The ref that HEAD stands for, also before its first commit. Raises CommitError for a detached HEAD."""
+        assert self._git_folder is not None
+        with suppress(OSError, UnicodeDecodeError):
+            # Where refs are no files this names one that cannot be.
+            said = (self._git_folder / "HEAD").read_text(encoding="utf-8").strip()
+            if said.startswith("ref: refs/heads/") and not said.endswith("/.invalid"):
+                return said.removeprefix("ref: ")
         head = self._git.run("symbolic-ref", "-q", "HEAD")
         if head.code == 1:
             raise self._error(

@@ -90,10 +90,9 @@ async def _all(
     ended: dict[str, tuple[Outcome, int | None]],
 ) -> None:
     """Plan and ask for every target, then change them. One refusal stops them all: no fleet is changed half."""
-    if repository is not None and context.options.commit:
-        await _ask_for(repository, context)
     try:
-        ready = all(await asyncio.gather(*(prepare.prepare(run) for run in targets)))
+        _, *prepared = await asyncio.gather(_ask_for(repository, context), *(prepare.prepare(run) for run in targets))
+        ready = all(prepared)
         keep_plan(targets)
         for run in targets:
             ready = ready and await prepare.confirm(run)
@@ -108,8 +107,10 @@ async def _all(
                 await run.reader.aclose()
 
 
-async def _ask_for(repository: Repository, context: RunContext) -> None:
+async def _ask_for(repository: Repository | None, context: RunContext) -> None:
     """Before anybody agrees, say that the record will not be committed; no change waits for that."""
+    if repository is None or not context.options.commit:
+        return
     try:
         await asyncio.to_thread(repository.open)
     except CommitError as error:

@@ -16,12 +16,12 @@ from console.runner.context import RunContext
 from console.runner.target_run import TargetRun
 from console.runs.state import RunState
 from console.schema.events import (
+    LockChanged,
     LogLine,
     QuestionAsked,
     RecordSaved,
     RunFinished,
     TargetFinished,
-    TargetStarted,
     Verified,
     WaveFinished,
     WaveStarted,
@@ -108,7 +108,7 @@ async def test_a_record_that_cannot_be_made_frees_the_host_all_the_same(
     assert (fleet.hosts["n1"].holds[-1].released, fleet.hosts["n1"].closed) == (1, 1)
 
 
-async def test_results_that_cannot_be_used_are_told_before_anything_is_looked_at(tmp_path: Path, looks: Looks) -> None:
+async def test_results_that_cannot_be_used_are_told_before_anybody_agrees(tmp_path: Path, looks: Looks) -> None:
     taken = tmp_path / "results"
     taken.mkdir()
     (taken / "notes.txt").write_text("of somebody else")
@@ -119,7 +119,7 @@ async def test_results_that_cannot_be_used_are_told_before_anything_is_looked_at
     assert "saved, not committed" in said.text
     assert "is not a git repository and not empty" in said.text
     assert f"git init {taken}" in said.text
-    assert kinds.index(LogLine) < kinds.index(TargetStarted)
+    assert kinds.index(LogLine) < kinds.index(LockChanged)
     assert result.outcomes == {"n1/chat": "verified"}
     assert [path.name for path in taken.iterdir()] == ["notes.txt"]
 
