@@ -338,7 +338,13 @@ class FakeRemote(Remote):
         return before
 
     async def look(
-        self, script: str, *args: str, timeout_s: float = 30.0, patience_s: float = 0.0, long: bool = False
+        self,
+        script: str,
+        *args: str,
+        timeout_s: float = 30.0,
+        patience_s: float = 0.0,
+        long: bool = False,
+        then: Sequence[str] = (),
     ) -> Output:
         self.told.append((script, args))
         return self._answer(script, args)

@@ -9,7 +9,8 @@ from console.changes.base import Made, Seen
 from console.changes.command import send
 from console.errors import RefusedError, StepFailedError
 from console.remote.here import TIMED_OUT, run_here
-from console.remote.session import Reader, Remote, name_of_run
+from console.remote.scripts import name_of_run
+from console.remote.session import Reader, Remote
 from console.schema.change import WHERE, BalancerChange
 from console.schema.hosts import call_of
 from console.secrets import MASK

@@ -6,8 +6,8 @@ import base64
 
 from console.changes.base import Made, Seen
 from console.errors import RefusedError, StepFailedError
-from console.remote.scripts import Output
-from console.remote.session import Reader, Remote, name_of_run
+from console.remote.scripts import Output, name_of_run
+from console.remote.session import Reader, Remote
 from console.schema.change import CommandChange
 from console.secrets import MASK
 from console.untrusted import decode, one_line

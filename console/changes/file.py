@@ -14,6 +14,7 @@ from console.errors import ForeignEditError, RefusedError, StalePlanError, StepF
 from console.remote.files import read_file
 from console.remote.session import Reader, Remote
 from console.schema.change import FileChange
+from console.schema.facts import UnitFile
 from console.schema.splice import apply, inverse
 from console.untrusted import one_line
 
@@ -51,18 +52,13 @@ def inverted(change: FileChange) -> FileChange:
 
 
 async def _replace(change: FileChange, remote: Remote, run: str) -> Made:
-    now = await read_file(remote, change.real_path)
-    before = {"sha256": now.digest}
-    state = seen(now.digest, change)
-    if state == "after":
-        return Made(before, {"sha256": now.digest}, already=True, message=f"{change.path} is so already")
-    if state == "foreign":
-        raise ForeignEditError(
-            f"{change.path} was edited by somebody else meanwhile: nothing was written",
-            where=remote.target.name,
-            hint="look at the file, then plan again",
-        )
-    content = apply(now.content, change.splices)
+    old = remote.contents.get(change.sha256_before)
+    if old is None:  # else the script alone says whether it is still so
+        now = await read_file(remote, change.real_path)
+        if (so := _so_already(change, now, remote)) is not None:
+            return so
+        old = now.content
+    content = apply(old, change.splices)
     if content if change.removes else hashlib.sha256(content).hexdigest() != change.sha256_after:
         raise StalePlanError(f"{change.path} would not become what the plan says", where=remote.target.name)
     output = await remote.act(
@@ -77,6 +73,8 @@ async def _replace(change: FileChange, remote: Remote, run: str) -> Made:
         lock=run,
     )
     if output.exit_status == DIGEST_DIFFERS:
+        if (so := _so_already(change, await read_file(remote, change.real_path), remote)) is not None:
+            return so
         raise ForeignEditError(
             f"{change.path} was edited while we wrote: nothing was replaced", where=remote.target.name
         )
@@ -88,4 +86,17 @@ async def _replace(change: FileChange, remote: Remote, run: str) -> Made:
             where=remote.target.name,
             hint=way_out(said),
         )
-    return Made(before, {"sha256": change.sha256_after}, message=change.summary)
+    return Made({"sha256": change.sha256_before}, {"sha256": change.sha256_after}, message=change.summary)
+
+
+def _so_already(change: FileChange, now: UnitFile, remote: Remote) -> Made | None:
+    """What to say of a file that has its new content; None of one that has the old. Raises ForeignEditError."""
+    state = seen(now.digest, change)
+    if state == "foreign":
+        raise ForeignEditError(
+            f"{change.path} was edited by somebody else meanwhile: nothing was written",
+            where=remote.target.name,
+            hint="look at the file, then plan again",
+        )
+    is_so = {"sha256": now.digest}
+    return Made(is_so, is_so, already=True, message=f"{change.path} is so already") if state == "after" else None

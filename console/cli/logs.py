@@ -107,10 +107,10 @@ async def _show(
 async def _elsewhere(each: Followed, output: Output) -> None:
     """Say where a service writes, when that is not the journal: lines without a time cannot be told among others."""
     from console.engines.registry import engine_named
-    from console.facts.collect import collect
+    from console.facts.collect import collect_again
 
     try:
-        facts = await collect(each.reader, engine_named(each.target.service.engine), ask_engine=False)
+        facts = await collect_again(each.reader, engine_named(each.target.service.engine), None)
     except ConsoleError:
         return  # reading its journal says so
     if path := facts.log.path:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from console.errors import RefusedError
 from console.facts.parse import pairs
+from console.remote.scripts import Output
 from console.remote.session import Reader
 from console.remote.systemd import time_span_s
 from console.schema.facts import Facts
@@ -21,8 +22,13 @@ from console.untrusted import decode, one_line
 AROUND_TIMEOUT_S = 60.0
 
 
-async def look_around(reader: Reader, facts: Facts, *, patience_s: float = 0.0) -> Surroundings:
-    """What stands around a unit whose facts were read. Raises ConnectError."""
+async def look_around(
+    reader: Reader, facts: Facts, *, then: Sequence[str] = (), patience_s: float = 0.0
+) -> tuple[Surroundings, Output]:
+    """What stands around a unit whose facts were read, and what a second script said, see Reader.look.
+
+    Raises ConnectError.
+    """
     image = image_of(facts)
     paths = list(dict.fromkeys(path for file in facts.files for path in (file.path, file.real_path)))
     output = await reader.look(
@@ -34,10 +40,11 @@ async def look_around(reader: Reader, facts: Facts, *, patience_s: float = 0.0) 
         *paths,
         timeout_s=AROUND_TIMEOUT_S,
         patience_s=patience_s,
+        then=then,
     )
     # Where a file may be made, the file system counts as well.
     paths.append(f"{facts.drop_in_folder or own_folder(facts.unit.id)}/{NAMES[0]}")
-    return parse_around(output.sections, facts.unit.id, facts.unit.control_group, paths, image)
+    return parse_around(output.sections, facts.unit.id, facts.unit.control_group, paths, image), output
 
 
 def image_of(facts: Facts) -> str:

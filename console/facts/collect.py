@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from console.clock import stamp
 from console.engines.base import Engine, Reply
 from console.engines.marks import OURS
+from console.facts import model_config
 from console.facts.around import look_around
 from console.facts.journal import JournalLine, last_start, parse_journal, parse_log
+from console.facts.look import FACTS_TIMEOUT_S, look
 from console.facts.memory import memory_of
-from console.facts.model_config import read_models
 from console.facts.parse import (
     pairs,
     parse_guard,
@@ -26,73 +28,127 @@ from console.facts.parse import (
     parse_software,
     parse_user_units,
 )
+from console.remote import ahead
 from console.remote.files import parse_files
 from console.remote.scripts import Output
 from console.remote.session import Reader
 from console.remote.sudo import PROBED, commands, decoded, encoded
 from console.remote.systemd import parse_unit
 from console.schema.facts import Facts, LogFile, Process, UnitFile, UnitState
+from console.schema.hosts import Target
 from console.schema.serving import Serving
 from console.secrets import Redactor, is_secret_name
 from console.settings.drop_in import NAMES, not_ours, own_folder
 from console.settings.resolve import unit_of
 from console.untrusted import decode, one_line
 
-# Options of engines whose value is a folder or file that must be there.
-PATH_FLAGS = (
-    "--model-path", "--model", "-m", "--tokenizer-path", "--tokenizer", "--speculative-draft-model-path",
-    "--speculative-draft-model", "--model-draft", "-md", "--draft-model",
-)  # fmt: skip
-FACTS_TIMEOUT_S = 60.0
 # Lines of a log file that are kept of this start: the first ones tell how it loaded, the last ones how it runs.
 LOG_HEAD, LOG_TAIL = 600, 400
 # A batch smaller than this says how long the GPU waited, not how fast it is.
 TELLING_PREFILL_TOKENS = 512
+ELSEWHERE = "another rank of the engine serves"
 
 
-async def collect(reader: Reader, engine: Engine, *, patience_s: float = 0.0, ask_engine: bool = True) -> Facts:
+async def collect(reader: Reader, engine: Engine, *, patience_s: float = 0.0) -> Facts:
     """Read a target. Raises ConnectError; what could not be seen on the host is said in the facts.
 
-    Without `ask_engine` it is one quick script on the host: unit, files and process, and nothing of what is served,
-    of the journal, the GPUs or the ledger. The other hosts of the same engine are read as well, where `reader` has
-    them.
+    The other hosts of the same engine are read as well, where `reader` has them.
     """
-    looks = [_collect(each, engine, patience_s=patience_s, ask_engine=ask_engine) for each in (reader, *reader.nodes)]
+    looks = [_collect(each, engine, patience_s, None) for each in (reader, *reader.nodes)]
+    return await _together(looks)
+
+
+async def collect_again(reader: Reader, engine: Engine, before: Facts | None, *, patience_s: float = 0.0) -> Facts:
+    """What may have changed: one quick script on each host, and nothing of what is served.
+
+    Unit, files and process; nothing of the journal, the GPUs or the ledger. Of a process that is still the main one of
+    the same start as `before` nothing is asked.
+    """
+    readers = (reader, *reader.nodes)
+    known = [None] * len(readers) if before is None else [before, *before.nodes]
+    looks = [_collect(each, engine, patience_s, Before(there)) for each, there in zip(readers, known, strict=True)]
+    return await _together(looks)
+
+
+async def _together(looks: Sequence[Awaitable[Facts]]) -> Facts:
     facts, *nodes = await asyncio.gather(*looks) if len(looks) > 1 else [await looks[0]]
     return facts.model_copy(update={"nodes": tuple(nodes)}) if nodes else facts
 
 
-async def _collect(reader: Reader, engine: Engine, *, patience_s: float, ask_engine: bool) -> Facts:
-    target = reader.target
-    service = target.service
-    asked = reader.clock.now()
-    output = await _look(reader, ask_engine=ask_engine, patience_s=patience_s)
-    answered = reader.clock.now()
+@dataclass(frozen=True)
+class Before:
+    """What is known of a target that is looked at again."""
+
+    facts: Facts | None
+
+    @property
+    def what(self) -> str:
+        """The words for look_facts.sh."""
+        if self.facts is None or not self.facts.process.pid or self.facts.process.pid != self.facts.unit.main_pid:
+            return "again"
+        return f"again:{self.facts.unit.invocation_id}:{self.facts.unit.main_pid}"
+
+
+async def _collect(reader: Reader, engine: Engine, patience_s: float, before: Before | None) -> Facts:
+    if before is None and (facts := await ahead.taken(reader)) is not None:
+        return facts
+    output = await look(reader, what=before.what if before else "", patience_s=patience_s)
+    return await of_output(reader, engine, output, patience_s=patience_s, before=before)
+
+
+async def of_output(
+    reader: Reader, engine: Engine, output: Output, *, patience_s: float = 0.0, before: Before | None = None
+) -> Facts:
+    """The facts of one host whose first script has answered. Raises ConnectError."""
     if reader.use_sudo(pairs(output.sections.get("host", b"")).get("sudo", "")):
-        return await _collect(reader, engine, patience_s=patience_s, ask_engine=ask_engine)
-    sections = output.sections
-    unit = parse_unit(decode(sections.get("unit", b"")), service.unit)
-    process = parse_process(sections)
+        return await _collect(reader, engine, patience_s, before)
+    facts = _read(reader, engine, output, before.facts if before else None)
+    if before is not None:
+        return facts
+    asked = model_config.question(engine, facts)
+    (serving, reason), (around, beyond) = await asyncio.gather(
+        ask_serving(reader, engine, facts.unit, facts.process, patience_s),
+        look_around(reader, facts, then=asked.script, patience_s=patience_s),
+    )
+    silent = await reader.router_silent() if reader.target.service.router else ""
+    host = facts.host
+    if host.sudo == "limited":
+        missing, for_new = await _missing(reader, facts, patience_s)
+        host = host.model_copy(update={"sudo_missing": missing, "sudo_missing_for_new": for_new})
+    return facts.model_copy(
+        update={
+            "serving": serving,
+            "serving_reason": reason,
+            "models": asked.read(beyond.sections),
+            "around": around,
+            "host": host,
+            "router_silent": silent,
+        }
+    )
+
+
+def _read(reader: Reader, engine: Engine, output: Output, before: Facts | None) -> Facts:
+    """What the host said, as values; the redactor learns what in it is secret."""
+    target, sections = reader.target, output.sections
+    unit = parse_unit(decode(sections.get("unit", b"")), target.service.unit)
+    same = before if "as_before" in sections else None
+    process = same.process if same else parse_process(sections)
     files = parse_files(sections)
     learn(reader.redactor, unit, process, files)
     head = parse_journal(sections.get("journal_head", b""), reader.redactor, engine).lines
     tail = (
         parse_journal(sections["journal_tail"], reader.redactor, engine).lines if "journal_tail" in sections else head
     )
-    log = log_of(sections)
-    if log.path:
+    log = same.log if same else log_of(sections)
+    if log.path and not same:
         written = parse_log(sections.get("log", b""), reader.redactor, engine, unit.invocation_id)
         written = written[last_start(written) or 0 :]
         head, tail = (*written[:LOG_HEAD], *head), written[-LOG_TAIL:]
-    serves = not target.rank or target.part
-    serving, reason = None, "it was not asked" if serves else "another rank of the engine serves"
-    if ask_engine and serves:
-        serving, reason = await ask_serving(reader, engine, unit, process, patience_s)
     host = parse_host(sections)
-    host = host.model_copy(update={"skew_s": skew_s(host.now, asked, answered)})
+    host = host.model_copy(update={"skew_s": skew_s(host.now, output.asked, output.answered)})
     # A simulated host's journal keeps wall time; everything else of it is measured as if it ran at its own speed.
     speed = target.host.speed
-    facts = Facts(
+    return Facts(
         target=target.name,
         read_at=stamp(reader.clock.now()),
         host=host,
@@ -102,8 +158,7 @@ async def _collect(reader: Reader, engine: Engine, *, patience_s: float, ask_eng
         drop_in_folder=decode(sections.get("drop_in_folder", b"")).strip("\n"),
         drop_in_sharers=tuple(one_line(name) for name in decode(sections.get("drop_in_sharers", b"")).split()),
         process=process,
-        serving=serving,
-        serving_reason=reason,
+        serving_reason="it was not asked" if serves(target) else ELSEWHERE,
         paths=parse_paths(sections.get("paths", b"")),
         software=parse_software(sections.get("software", b"")),
         ledger=parse_ledger(sections.get("ledger", b"")),
@@ -116,16 +171,11 @@ async def _collect(reader: Reader, engine: Engine, *, patience_s: float, ask_eng
         log=log,
         part=target.part,
     )
-    if not ask_engine:
-        return facts
-    models, around = await asyncio.gather(
-        read_models(reader, engine, facts, patience_s=patience_s), look_around(reader, facts, patience_s=patience_s)
-    )
-    silent = await reader.router_silent() if service.router else ""
-    if host.sudo == "limited":
-        missing, for_new = await _missing(reader, facts, patience_s)
-        host = host.model_copy(update={"sudo_missing": missing, "sudo_missing_for_new": for_new})
-    return facts.model_copy(update={"models": models, "around": around, "host": host, "router_silent": silent})
+
+
+def serves(target: Target) -> bool:
+    """Whether it is asked what is served: of an engine spread over hosts one rank answers, of a pair both parts."""
+    return not target.rank or bool(target.part)
 
 
 async def _missing(reader: Reader, facts: Facts, patience_s: float) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -153,22 +203,6 @@ def makeable(facts: Facts) -> list[str]:
     return [f"{facts.drop_in_folder or own_folder(facts.unit.id)}/{name}" for name in NAMES]
 
 
-async def _look(reader: Reader, *, ask_engine: bool, patience_s: float) -> Output:
-    target = reader.target
-    service = target.service
-    return await reader.look(
-        "look_facts.sh",
-        service.unit,
-        "0" if target.rank and not target.part else str(service.port),
-        target.host.state_folder,
-        target.host.runtime_folder,
-        "" if ask_engine else "again",
-        *PATH_FLAGS,
-        timeout_s=FACTS_TIMEOUT_S,
-        patience_s=patience_s,
-    )
-
-
 def skew_s(now: str, asked: datetime, answered: datetime) -> float | None:
     """How far a host's clock is from ours, at least: what lies between question and answer is nobody's."""
     try:
@@ -192,6 +226,8 @@ async def ask_serving(
     reader: Reader, engine: Engine, unit: UnitState, process: Process, patience_s: float = 0.0
 ) -> tuple[Serving | None, str]:
     """What the engine says, or why it was not asked."""
+    if not serves(reader.target):
+        return None, ELSEWHERE
     if unit.active_state != "active":
         return None, f"the unit is {unit.active_state or 'not known'}"
     if process.foreign_pid:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from console.clock import stamp
 from console.engines.base import Engine
-from console.facts.collect import FACTS_TIMEOUT_S, ask_serving, learn
+from console.facts.collect import ask_serving, learn
+from console.facts.look import look
 from console.facts.parse import parse_guard, parse_host, parse_lock, parse_process, with_load
 from console.remote.files import parse_files
 from console.remote.session import Reader
@@ -30,15 +31,7 @@ async def glance(reader: Reader, engine: Engine, before: Facts | None = None) ->
     Xid lines, load times, paths.
     """
     target = reader.target
-    output = await reader.look(
-        "look_facts.sh",
-        target.service.unit,
-        str(target.service.port),
-        target.host.state_folder,
-        target.host.runtime_folder,
-        "glance",
-        timeout_s=FACTS_TIMEOUT_S,
-    )
+    output = await look(reader, what="glance")
     sections = output.sections
     unit = parse_unit(decode(sections.get("unit", b"")), target.service.unit)
     process = parse_process(sections)

@@ -9,11 +9,11 @@ import hashlib
 import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from console.engines.base import Engine
 from console.facts.parse import pairs, unbase64
-from console.remote.session import Reader
 from console.schema.facts import Facts, ModelConfig
 from console.settings import resolve
 from console.settings.flags import sought, value_in
@@ -23,31 +23,32 @@ Role = Literal["model", "draft"]
 _SETTINGS: Mapping[Role, str] = {"model": "model_path", "draft": "draft_model_path"}
 _REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+")
 _CONTAINERS = frozenset({"docker", "podman", "nerdctl"})
-TIMEOUT_S = 30.0
 
 
-async def read_models(
-    reader: Reader, engine: Engine, facts: Facts, *, patience_s: float = 0.0
-) -> tuple[ModelConfig, ...]:
-    """The configs that the process's command line points to, or that of the files where nothing runs.
+@dataclass(frozen=True)
+class Question:
+    """What look_model.sh is asked: the names by their roles, and its words; none where no model is named."""
 
-    What cannot be read carries its reason. Raises ConnectError.
-    """
+    named: Mapping[Role, str]
+    script: tuple[str, ...]
+
+    def read(self, sections: Mapping[str, bytes]) -> tuple[ModelConfig, ...]:
+        """The configs; what could not be read carries its reason."""
+        return tuple(_config(role, name, sections) for role, name in self.named.items())
+
+
+def question(engine: Engine, facts: Facts) -> Question:
+    """Where the process's command line points to, or that of the files where nothing runs."""
     disk_environment = resolve.environment_on_disk(unit := resolve.unit_of(facts))
     words = list(facts.process.argv) or resolve.argv_on_disk(unit, disk_environment) or []
     environment = {**disk_environment, **facts.process.environment}
     named = names(words, engine, environment)
-    if not named:
-        return ()
     arguments: list[str] = []
     launcher = resolve.argv_on_disk(unit, disk_environment) or words
     for role, name in named.items():
         for candidate in candidates(name, environment, launcher, words, facts.unit.working_directory):
             arguments += [role, candidate]
-    output = await reader.look(
-        "look_model.sh", facts.unit.user or "root", *arguments, timeout_s=TIMEOUT_S, patience_s=patience_s
-    )
-    return tuple(_config(role, name, output.sections) for role, name in named.items())
+    return Question(named, ("look_model.sh", facts.unit.user or "root", *arguments) if named else ())
 
 
 def names(words: Sequence[str], engine: Engine, environment: Mapping[str, str] | None = None) -> dict[Role, str]:

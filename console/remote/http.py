@@ -15,6 +15,7 @@ import asyncssh
 from console.clock import Clock
 from console.engines.base import Reply, Request
 from console.errors import UnreachableError, UsageError
+from console.remote import direct
 from console.remote.link import Link
 from console.schema.hosts import Service, port_of
 from console.secrets import Redactor
@@ -35,6 +36,7 @@ def load_httpx() -> None:
     """Import httpx, ahead of its first use, without its command line: that takes longer than all the rest of it."""
     sys.modules.setdefault("httpx._main", None)  # type: ignore[arg-type]
     import_module("httpx")
+    import_module("httpcore")  # which its first client would load
 
 
 def api_key(service: Service, environment: Mapping[str, str], redactor: Redactor) -> str | None:
@@ -52,9 +54,10 @@ def api_key(service: Service, environment: Mapping[str, str], redactor: Redactor
 
 
 class Forward:
-    """A port on our loopback that leads to the engine, opened once a connection.
+    """The way to the engine: plain HTTP over a channel each, TLS and programs of others over a port on our loopback.
 
-    What generates goes to the router, where one stands before prefill and decode apart; all else to the service itself.
+    That is opened once a connection. What generates goes to the router, where one stands before prefill and decode
+    apart; all else to the service itself.
     """
 
     def __init__(self, link: Link, service: Service, clock: Clock, key: str | None, *, router: bool = False) -> None:
@@ -80,7 +83,7 @@ class Forward:
         """
         if self._router is not None and request.generates:
             return await self._router.send(request, on_part)
-        if on_part is not None and self._scheme == "http":
+        if self._scheme == "http":
             return await self._direct(request, on_part)
         import httpx  # takes its time; connect_reader begins it
 
@@ -103,12 +106,11 @@ class Forward:
             return Reply(status, body, too_large(cut), self._clock.monotonic() - started)
         return Reply(0, error=error_text, duration_s=self._clock.monotonic() - started)
 
-    async def _direct(self, request: Request, on_part: OnPart) -> Reply:
-        from console.remote import direct  # only a load and a replay need it
-
+    async def _direct(self, request: Request, on_part: OnPart | None) -> Reply:
         content, headers = _content(request)
         connection = await self._link.connection()
         started = self._clock.monotonic()
+        hear = None if on_part is None else lambda part: on_part(self._clock.monotonic() - started, part)
         try:
             status, body, cut = await direct.ask(
                 connection,
@@ -118,7 +120,7 @@ class Forward:
                 path=self._path + request.path,
                 headers={"Host": f"{self._host}:{self._port}", "Connection": "close", **self._headers, **headers},
                 content=content,
-                hear=lambda part: on_part(self._clock.monotonic() - started, part),
+                hear=hear,
                 idle_s=request.timeout_s,
                 limit=BODY_LIMIT,
             )
@@ -139,10 +141,10 @@ class Forward:
         if self._router is not None:
             return await self._router.address()
         try:
-            client = await self._open()
+            url = await self._listen()
         except _NO_WAY as error:
             raise UnreachableError(f"no way to the engine: {one_line(str(error), 200)}") from None
-        return str(client.base_url).rstrip("/"), self._headers.get("Authorization", "").removeprefix("Bearer ")
+        return url.rstrip("/"), self._headers.get("Authorization", "").removeprefix("Bearer ")
 
     async def router_silent(self) -> str:
         """Why the router does not answer; "" where it does, whatever it says, and where there is none."""
@@ -166,25 +168,29 @@ class Forward:
             with contextlib.suppress(asyncssh.Error, OSError):
                 await listener.wait_closed()
 
-    async def _open(self) -> httpx.AsyncClient:
+    async def _listen(self) -> str:
+        """The URL of our port."""
         connection = await self._link.connection()
         if self._generation != self._link.generation:
             await self._close()
             self._generation = self._link.generation
+        if self._listener is None:
+            self._listener = await connection.forward_local_port("127.0.0.1", 0, self._host, self._port)
+        return f"{self._scheme}://127.0.0.1:{self._listener.get_port()}{self._path}"
+
+    async def _open(self) -> httpx.AsyncClient:
+        url = await self._listen()
         if self._client is None:
             import httpx
 
-            self._listener = await connection.forward_local_port("127.0.0.1", 0, self._host, self._port)
             # No connection is kept: one that a restarted engine has closed would fail the next request.
             transport = httpx.AsyncHTTPTransport(
-                # Reading the machine's certificates takes its time, and plain HTTP has no use for them.
-                verify=self._scheme == "https",
                 limits=httpx.Limits(max_keepalive_connections=0),
                 socket_options=[(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)],
             )
             self._client = httpx.AsyncClient(
                 transport=transport,
-                base_url=f"{self._scheme}://127.0.0.1:{self._listener.get_port()}{self._path}",
+                base_url=url,
                 headers={**self._headers, "Host": f"{self._host}:{self._port}"},
                 trust_env=False,
                 follow_redirects=False,
@@ -202,7 +208,7 @@ class Forward:
             content=content or None,
             headers=headers,
             timeout=request.timeout_s,
-            extensions={"sni_hostname": self._host} if self._scheme == "https" else {},
+            extensions={"sni_hostname": self._host},
         ) as response:
             async for chunk in response.aiter_bytes():
                 if hear is not None and response.status_code == 200:

@@ -8,8 +8,10 @@ and commands inside it read /dev/null instead of eating the rest of the script.
 from __future__ import annotations
 
 import re
+import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
@@ -18,6 +20,7 @@ from console.errors import InternalError
 from console.untrusted import decode
 
 SHELL = "/bin/sh -s"
+NEVER = datetime.fromtimestamp(0, UTC)
 # `# embeds: NAME` in a script: the text of that file is its $console_embedded.
 _EMBEDS = re.compile(r"^# embeds: (\S+)$", re.MULTILINE)
 
@@ -35,6 +38,8 @@ class Output:
     sections: Mapping[str, bytes] = field(default_factory=lambda: MappingProxyType({}))
     stdout: bytes = b""
     stderr: bytes = b""
+    asked: datetime = NEVER  # our clock, of a look
+    answered: datetime = NEVER
 
     def text(self, name: str) -> str:
         """A section as text, `""` where the script did not get that far."""
@@ -57,20 +62,49 @@ def load(name: str) -> str:
 
 
 @cache
-def prelude(name: str) -> str:
-    """What stands before a script: of the functions those alone that it calls, itself or by another of them.
+def prelude(*names: str) -> str:
+    """What stands before scripts: of the functions those alone that they call, themselves or by another of them.
 
     A shell reads all that it gets before it does anything, and a run sends some twenty scripts to each host.
     """
-    whole = load("prelude.sh")
-    functions = {match[1]: match[0] for match in _FUNCTION.finditer(whole)}
-    unread, called = [_FUNCTION.sub("", whole), load(name)], set[str]()
+    parts = _prelude()
+    calls = {part.name: part.calls for part in parts if part.name}
+    called = set[str]()
+    unread = set().union(*(_words(load(name)) & calls.keys() for name in names))
+    unread |= set().union(*(part.calls for part in parts if not part.name))
     while unread:
-        words = set(re.findall(r"\w+", unread.pop()))
-        for function in functions.keys() & words - called:
-            called.add(function)
-            unread.append(functions[function])
-    return _FUNCTION.sub(lambda match: match[0] if match[1] in called else "", whole)
+        function = unread.pop()
+        called.add(function)
+        unread |= calls[function] - called
+    return "".join(part.text for part in parts if not part.name or part.name in called)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A function of the prelude, or with no name what stands between two of them; and which functions it calls."""
+
+    name: str
+    text: str
+    calls: frozenset[str]
+
+
+@cache
+def _prelude() -> tuple[_Part, ...]:
+    whole = load("prelude.sh")
+    found = list(_FUNCTION.finditer(whole))
+    names = frozenset(match[1] for match in found)
+    parts: list[_Part] = []
+    done = 0
+    for match in found:
+        between = whole[done : match.start()]
+        parts += [_Part("", between, _words(between) & names), _Part(match[1], match[0], _words(match[0]) & names)]
+        done = match.end()
+    rest = whole[done:]
+    return (*parts, _Part("", rest, _words(rest) & names))
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r"\w+", text))
 
 
 def quote(word: str) -> str:
@@ -93,11 +127,12 @@ def render(
     keep_stdin: bool = False,
     uid: str = "",
     note: str = "",
+    then: Sequence[str] = (),
 ) -> bytes:
     """The bytes to send to `SHELL`. `lock_run` makes the script refuse (75) unless that run holds `lock_file`.
 
     `uid`: the login's, where an earlier script has told it; else this one asks. `note`: a line that the host's own log
-    gets when the script has succeeded.
+    gets when the script has succeeded. `then`: a second script and its arguments; the first one's shell ends before it.
 
     Over a `terminal` the shell hears no end of its input, so the script says it. A `password` for sudo goes the same
     way, on stdin, and into no process's arguments or environment.
@@ -115,22 +150,26 @@ def render(
         "console_note": note,
         "console_embedded": load(embedded[1]) if embedded else "",
     }
+    first = 'script "$@"' + ("" if keep_stdin else " </dev/null")
     lines = [
         "# shellcheck shell=sh disable=SC2016,SC2034,SC2317",
         # There it would ask for its next line in the middle of the last section.
         *(["PS1='' PS2=''"] if terminal else []),
         *(f"{variable}={quote(value)}" for variable, value in variables.items()),
         "set -- " + " ".join(map(quote, args)),
-        prelude(name),
+        prelude(name, *then[:1]),
         *((_NOTED,) if note else ()),
-        "script() {",
-        body,
-        "}",
-        'script "$@"' + ("" if keep_stdin else " </dev/null"),
+        *_function(body),
+        *([f"({first})", "set -- " + " ".join(map(quote, then[1:])), *_function(load(then[0]))] if then else []),
+        first,
         *(["exit $?"] if terminal else []),
         "",
     ]
     return "\n".join(lines).encode("utf-8", "surrogateescape")
+
+
+def _function(body: str) -> tuple[str, str, str]:
+    return "script() {", body, "}"
 
 
 def cut(stdout: bytes, mark: str) -> Mapping[str, bytes]:
@@ -140,3 +179,17 @@ def cut(stdout: bytes, mark: str) -> Mapping[str, bytes]:
         name, _, body = part.partition(b"\n")
         sections[decode(name)] = body
     return MappingProxyType(sections)
+
+
+def new_mark() -> str:
+    """A line that no output of a host can contain by chance or intent: it is new for each script."""
+    return f"==console-{secrets.token_hex(12)}=="
+
+
+def new_name(run: str = "") -> str:
+    """What a script's shell is called in the host's list of processes; of a change it begins with the run's name."""
+    return f"{name_of_run(run) if run else 'console-'}{secrets.token_hex(8)}"
+
+
+def name_of_run(run: str) -> str:
+    return f"console-{run}-"

@@ -7,10 +7,9 @@ import base64
 import contextlib
 import json
 import os
-import re
-import secrets
 from collections.abc import Mapping, Sequence
 from copy import copy
+from dataclasses import replace
 from types import MappingProxyType
 
 import asyncssh
@@ -31,8 +30,10 @@ from console.remote.exchange import Exchange, start
 from console.remote.http import Forward, OnPart, api_key, load_httpx
 from console.remote.link import Link, OnConnection, shared_link
 from console.remote.lock import OWN_LOCK_S, LockHold, held_by, read_document, settle
-from console.remote.scripts import SHELL, Output, render
+from console.remote.scripts import SHELL, Output, name_of_run, new_mark, new_name, render
 from console.remote.ssh import Connections
+from console.remote.sudo import SUDO_WANTS
+from console.schema.facts import Facts
 from console.schema.hosts import Target
 from console.secrets import Redactor
 from console.untrusted import decode, one_line
@@ -42,17 +43,13 @@ __all__ = ["LockHold", "Output", "Reader", "Remote", "connect_reader"]
 LOCK_LOST = 75  # the prelude's exit status when the lock is not this run's any more
 STOP_TIMEOUT_S = 15.0
 
-_SUDO_WANTS = re.compile(
-    r"^sudo: (?!unable to resolve host).*|^.*: (?:a password is required|a terminal is required)"
-    r"|^Sorry, user \S+ (?:is not allowed|may not)|^\S+ is not in the sudoers file",
-    re.MULTILINE,
-)
-
 
 class Reader:
     """Looks at one target's host. Reads are safe to send again, so they outlive the connection."""
 
     _nodes: Mapping[str, Reader] = MappingProxyType({})
+    contents: Mapping[str, bytes] = MappingProxyType({})  # of files that were read, by their digests
+    ahead: asyncio.Task[tuple[int, Facts]] | None = None  # what was read before we joined
 
     def __init__(
         self,
@@ -119,20 +116,27 @@ class Reader:
         return self._known_generation != before
 
     async def look(
-        self, script: str, *args: str, timeout_s: float = 30.0, patience_s: float = 0.0, long: bool = False
+        self,
+        script: str,
+        *args: str,
+        timeout_s: float = 30.0,
+        patience_s: float = 0.0,
+        long: bool = False,
+        then: Sequence[str] = (),
     ) -> Output:
         """Run a `look_*.sh`, which changes nothing; send it again over a new connection for `patience_s`.
 
+        `then`: a second script and its arguments, run by the same shell; their sections come together.
         Raises UnreachableError when the host does not answer, or another ConnectError; never for an exit status.
         A `long` one is stopped on the host when nobody waits for it any more, and StepFailedError says so.
         """
-        if not script.startswith("look_"):
+        if not all(each.startswith("look_") for each in (script, *then[:1])):
             raise InternalError(f"{script} does not only look")
         deadline = self.clock.monotonic() + patience_s
         while True:
-            mark, name = new_mark(), new_name() if long else ""
+            mark, name, asked = new_mark(), new_name() if long else "", self.clock.now()
             try:
-                got = await self._link.run(self._render(script, args, mark), timeout_s=timeout_s, name=name)
+                got = await self._link.run(self._render(script, args, mark, then=then), timeout_s=timeout_s, name=name)
             except UnreachableError:
                 if self.clock.monotonic() >= deadline:
                     raise
@@ -143,7 +147,7 @@ class Reader:
                 raise
             else:
                 if got.exit_status is not None:
-                    return self._output(got, mark)
+                    return replace(self._output(got, mark), asked=asked, answered=self.clock.now())
                 if long and got.timed_out:
                     raise StepFailedError(f"{got.trouble}{await self._stop(name)}", where=self.target.name)
                 if not got.timed_out and got.started and self._link.alive:
@@ -208,6 +212,8 @@ class Reader:
         await self._link.reconnect(patience_s=patience_s)
 
     async def aclose(self) -> None:
+        if self.ahead is not None:
+            self.ahead.cancel()
         for node in self.nodes:
             await node.aclose()
         await self._forward.aclose()
@@ -262,7 +268,15 @@ class Reader:
         return f"{self.target.host.runtime_folder}/host.lock"
 
     def _render(
-        self, script: str, args: tuple[str, ...], mark: str, *, lock: str = "", keep_stdin: bool = False, note: str = ""
+        self,
+        script: str,
+        args: tuple[str, ...],
+        mark: str,
+        *,
+        lock: str = "",
+        keep_stdin: bool = False,
+        note: str = "",
+        then: Sequence[str] = (),
     ) -> bytes:
         host, defaults = self.target.host, self.target.defaults
         return render(
@@ -277,6 +291,7 @@ class Reader:
             keep_stdin=keep_stdin,
             uid=self._link.uid,
             note=note,
+            then=then,
         )
 
     def _output(self, got: Exchange, mark: str) -> Output:
@@ -429,26 +444,12 @@ class Remote(Reader):
             )
         # What a command of a runbook's author says once it runs is its own; also a sudo in it that is refused.
         ran = "began" in output.sections or bool(output.stdout)
-        if output.exit_status != 0 and not ran and (said := _SUDO_WANTS.search(output.complaint)):
+        if output.exit_status != 0 and not ran and (said := SUDO_WANTS.search(output.complaint)):
             raise SudoError(
                 f"sudo refuses: {one_line(said[0], 200)}",
                 where=self.target.name,
                 hint="allow the login user sudo without a password on this host, or log in as root",
             )
-
-
-def new_mark() -> str:
-    """A line that no output of a host can contain by chance or intent: it is new for each script."""
-    return f"==console-{secrets.token_hex(12)}=="
-
-
-def new_name(run: str = "") -> str:
-    """What a script's shell is called in the host's list of processes; of a change it begins with the run's name."""
-    return f"{name_of_run(run) if run else 'console-'}{secrets.token_hex(8)}"
-
-
-def name_of_run(run: str) -> str:
-    return f"console-{run}-"
 
 
 async def connect_reader(
@@ -475,9 +476,11 @@ async def connect_reader(
         await link.aclose(on_connection)
         raise
     forward = Forward(link, target.service, clock, key)
-    # Its time is spent while the host is busy with its first answer.
-    asyncio.get_running_loop().run_in_executor(None, load_httpx)
+    if target.service.url.startswith("https:"):
+        # Its time is spent while the host is busy with its first answer.
+        asyncio.get_running_loop().run_in_executor(None, load_httpx)
     reader = Reader(link, target, redactor=redactor, clock=clock, forward=forward, on_connection=on_connection)
+    reader.ahead = ways.ahead.pop(target.name, None)
     if nodes:
         await _join_nodes(reader, ways, surroundings)
     return reader

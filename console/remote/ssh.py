@@ -26,6 +26,7 @@ from console.schema.hosts import Target
 
 if TYPE_CHECKING:
     from console.remote.link import Link
+    from console.schema.facts import Facts
 
 Standing = Literal["pinned", "unknown", "changed"]
 
@@ -63,6 +64,8 @@ class Connections:
     known_hosts: KnownHosts = field(default_factory=KnownHosts)
     sudo: SudoWord = field(default_factory=SudoWord)
     links: dict[str, Link] = field(default_factory=dict)  # one a host, whatever its number of services
+    # By target: what is read before anybody joined, with the connection that it was read over.
+    ahead: dict[str, asyncio.Task[tuple[int, Facts]]] = field(default_factory=dict)
     _gates: dict[tuple[str, int], asyncio.Semaphore] = field(
         default_factory=lambda: defaultdict(lambda: asyncio.Semaphore(UNAUTHENTICATED_AT_ONCE))
     )
@@ -139,6 +142,9 @@ class Connections:
 
     async def aclose(self) -> None:
         """Close what nobody joined, and the jump hosts; the connections through them end with them."""
+        for reading in self.ahead.values():
+            reading.cancel()
+        await asyncio.gather(*self.ahead.values(), return_exceptions=True)
         await asyncio.gather(*(link.abandon() for link in list(self.links.values())))
         for opened in self._jumps.values():
             opened.connection.close()

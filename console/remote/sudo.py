@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
@@ -11,6 +12,12 @@ from console.schema.hosts import Target
 
 RUN = "*"  # stands for a run's id in a sudoers line
 PROBED = "01JZ0000000000000000000000"
+# How sudo complains.
+SUDO_WANTS = re.compile(
+    r"^sudo: (?!unable to resolve host).*|^.*: (?:a password is required|a terminal is required)"
+    r"|^Sorry, user \S+ (?:is not allowed|may not)|^\S+ is not in the sudoers file",
+    re.MULTILINE,
+)
 
 
 @dataclass

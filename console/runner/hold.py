@@ -14,7 +14,7 @@ from console.errors import (
     StalePlanError,
     UnreachableError,
 )
-from console.facts.collect import collect
+from console.facts.collect import collect_again
 from console.planning import differences, nodes, policy
 from console.remote.session import Remote
 from console.runner import candidate
@@ -41,6 +41,9 @@ async def take(run: TargetRun) -> None:
     plan = run.planned()
     assert run.reader is not None
     remote = run.reader.writer()
+    before = run.seen_facts()
+    for place, seen in zip(remote.everywhere, (before, *before.nodes), strict=True):
+        place.contents = {file.sha256: file.content for file in seen.files if file.sha256}
     run.lock = UnitLock(run.context, remote, plan.runbook)
     run.ledger = Ledger(run.context, remote, plan)
     await run.lock.take()
@@ -85,7 +88,7 @@ async def _guard(run: TargetRun, remote: Remote) -> None:
 async def unchanged(run: TargetRun, remote: Remote) -> None:
     """Refuse (8) when files, boot or start of the unit are not as planned, or the restart would bring more (1)."""
     before = run.seen_facts()
-    now = await collect(remote, run.engine, ask_engine=False)
+    now = await collect_again(remote, run.engine, before)
     reasons = [*since(before, now)]
     for then, there in zip(before.nodes, now.nodes, strict=True):
         reasons += [f"on {there.node}: {reason}" for reason in since(then, there)]
@@ -157,7 +160,7 @@ async def regained(run: TargetRun) -> None:
         run.let_go = False  # the files are the old ones again, and the start is the guard's
     if run.let_go:
         wrong = not_as_left(
-            run, await collect(run.lock.remote, run.engine, patience_s=AGAIN_PATIENCE_S, ask_engine=False)
+            run, await collect_again(run.lock.remote, run.engine, run.facts, patience_s=AGAIN_PATIENCE_S)
         )
         if wrong is not None:
             raise wrong

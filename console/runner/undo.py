@@ -17,7 +17,7 @@ from console.errors import (
     StepFailedError,
     SudoError,
 )
-from console.facts.collect import collect
+from console.facts.collect import collect_again
 from console.remote.ledger import read_ledger
 from console.runner import again, describe, front_door
 from console.runner.carry import carry, reach
@@ -133,7 +133,7 @@ async def _of_this_boot(run: TargetRun) -> None:
     """A reboot after the guard's way back is nobody's change: what it starts now is the old state, and is proven."""
     assert run.lock is not None
     before = run.seen_facts()
-    now = await collect(run.lock.remote, run.engine, ask_engine=False)
+    now = await collect_again(run.lock.remote, run.engine, before)
     run.facts = before.model_copy(update={"host": before.host.model_copy(update={"boot_id": now.host.boot_id})})
 
 

@@ -64,6 +64,27 @@ async def test_made_and_undone_the_bytes_are_what_they_were() -> None:
     assert back.message.startswith("put back: ")
 
 
+async def test_content_that_is_known_is_not_read_again() -> None:
+    remote = host()
+    remote.contents = {sha256(BEFORE): BEFORE}
+    made = await kinds.make(change(), remote, RUN)
+    assert remote.files[FRAGMENT] == AFTER
+    assert [script for script, _ in remote.told] == ["act_replace.sh"]
+    assert (made.before, made.after, made.already) == ({"sha256": sha256(BEFORE)}, {"sha256": sha256(AFTER)}, False)
+
+
+async def test_where_the_known_content_is_not_there_any_more_nothing_is_written() -> None:
+    for there, already in ((FOREIGN, False), (AFTER, True), (None, False)):
+        remote = host(there)
+        remote.contents = {sha256(BEFORE): BEFORE}
+        if already:
+            assert (await kinds.make(change(), remote, RUN)).already
+        else:
+            with pytest.raises(ForeignEditError, match="edited by somebody else meanwhile"):
+                await kinds.make(change(), remote, RUN)
+        assert remote.files == ({} if there is None else {FRAGMENT: there})
+
+
 async def test_it_is_written_in_the_name_of_the_run_that_holds_the_lock() -> None:
     remote = host()
     await kinds.make(change(), remote, RUN)

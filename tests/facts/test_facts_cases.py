@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,13 @@ class Captured(Reader):
         self.asked: list[str] = []
 
     async def look(
-        self, script: str, *args: str, timeout_s: float = 30.0, patience_s: float = 0.0, long: bool = False
+        self,
+        script: str,
+        *args: str,
+        timeout_s: float = 30.0,
+        patience_s: float = 0.0,
+        long: bool = False,
+        then: Sequence[str] = (),
     ) -> Output:
         return Output(0, self.sections)
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from console.engines.registry import engine_named
-from console.facts.model_config import candidates, names, read_models
+from console.facts.model_config import candidates, names, question
 from console.remote.scripts import Output, render
 from console.schema.facts import ModelConfig
-from tests.fakes import ARGV, SGLANG, UNIT, FakeRemote, facts
+from tests.fakes import ARGV, SGLANG, UNIT, facts
 
 HUB = "models--moonshotai--Kimi-K2.6"
 REPOSITORY = "moonshotai/Kimi-K2.6"
@@ -54,7 +54,7 @@ def test_a_volume_says_where_a_container_has_it_from(volume: tuple[str, ...]) ->
 
 
 async def read(answer: Output) -> tuple[ModelConfig, ...]:
-    return await read_models(FakeRemote(answers={"look_model.sh": answer}), SGLANG, facts(UNIT, running=ARGV))
+    return question(SGLANG, facts(UNIT, running=ARGV)).read(answer.sections)
 
 
 async def test_what_was_read() -> None:

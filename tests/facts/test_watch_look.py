@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 import pytest
 
@@ -40,7 +41,13 @@ class Scripted(Reader):
         return False
 
     async def look(
-        self, script: str, *args: str, timeout_s: float = 30.0, patience_s: float = 0.0, long: bool = False
+        self,
+        script: str,
+        *args: str,
+        timeout_s: float = 30.0,
+        patience_s: float = 0.0,
+        long: bool = False,
+        then: Sequence[str] = (),
     ) -> Output:
         self.args = args
         return Output(0, self.said)

@@ -14,7 +14,7 @@ from console.clock import SystemClock
 from console.engines.base import Request
 from console.engines.registry import engine_named
 from console.errors import ConnectionLostError, SudoError
-from console.facts.collect import collect
+from console.facts.collect import collect, collect_again
 from console.facts.watch import watch_once
 from console.remote.files import read_file
 from console.remote.session import Remote, connect_reader
@@ -111,6 +111,22 @@ async def test_every_file_that_decides_the_unit_is_read(host: Host, remote: Remo
         ("wrapper", "/opt/run.sh", "/opt/run.sh", False),
     ]
     assert [oct(file.mode) for file in facts.files] == ["0o644", "0o644", "0o600", "0o0", "0o755"]
+
+
+async def test_looked_at_again_a_process_of_the_same_start_is_not_asked_for(host: Host, remote: Remote) -> None:
+    install_engine(host)
+    before = await collect(remote, ENGINE)
+    assert before.process.pid == before.unit.main_pid > 0
+    host.write(UNIT_PATH, unit_text().replace("32768", "65536"))
+    host.run("systemctl", "daemon-reload")
+    again = await collect_again(remote, ENGINE, before)
+    assert again.process == before.process, "of the same start"
+    assert again.files[0].sha256 != before.files[0].sha256, "files are read all the same"
+    host.run("systemctl", "restart", UNIT)
+    await asyncio.sleep(1)
+    after = await collect_again(remote, ENGINE, before)
+    assert after.unit.invocation_id != before.unit.invocation_id
+    assert after.process != before.process, "another start is asked for its own"
 
 
 async def test_a_missing_unit_is_no_failure(remote: Remote) -> None:

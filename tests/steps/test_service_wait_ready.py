@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -59,7 +59,13 @@ class Host(FakeRemote):
         return Reply(200, b'{"data": [{"id": "chat", "max_model_len": %d}]}' % self.context_length)
 
     async def look(
-        self, script: str, *args: str, timeout_s: float = 30.0, patience_s: float = 0.0, long: bool = False
+        self,
+        script: str,
+        *args: str,
+        timeout_s: float = 30.0,
+        patience_s: float = 0.0,
+        long: bool = False,
+        then: Sequence[str] = (),
     ) -> Output:
         assert script == "look_watch.sh"
         self.told.append((script, args))

@@ -40,7 +40,11 @@ root find "$entry" -type f -exec sync -- {} + || give_up
 root mv -f -T -- "$entry/.change.json.new" "$entry/change.json" || give_up
 root sync -- "$entry" "$folder" "$state_folder" || give_up
 
-# The newest 20 that are over stay; open ones always. Names sort by time.
+# The newest 20 that are over stay; open ones always. Names sort by time. Where fewer can be seen nothing is to be done.
+set -- "$folder"/*/change.json
+if [ -e "$1" ] && [ $# -le 20 ]; then
+  exit 0
+fi
 root find "$folder" -mindepth 2 -maxdepth 2 -name change.json -exec grep -L -E '"state": "(open|undoing|guard)"' -- {} + 2>/dev/null |
   sort -r | tail -n +21 | while IFS= read -r old; do
   old=${old%/change.json}

@@ -6,10 +6,14 @@ folder=$1 lock=$2 document=$3 run=$4 again=$5
 if [ ! -d "$folder" ]; then
   root mkdir -p -m 0755 -- "$folder" || exit
 fi
-case $(stat -c '%A' -- "$folder") in
+# Of the folder its rights and owner, and of the lock its rights, where it is there.
+seen=$(stat -c '%A %u' -- "$folder" "$lock" 2>/dev/null)
+seen_folder=${seen%%
+*}
+case $seen_folder in
   d????w* | d???????w*) fail 73 "$folder is writable for others: a lock there means nothing" ;;
 esac
-case $(stat -c '%u' -- "$folder") in
+case ${seen_folder##* } in
   0 | "$console_uid") ;;
   *) fail 73 "$folder belongs to somebody else: a lock there means nothing" ;;
 esac
@@ -17,7 +21,11 @@ esac
 if [ ! -e "$lock" ]; then
   root touch -- "$lock" || exit
 fi
-root chmod 0644 -- "$lock" || exit
+case $seen in
+  *"
+-rw-r--r-- "*) ;;
+  *) root chmod 0644 -- "$lock" || exit ;;
+esac
 exec 9<"$lock" || exit
 # Whoever only looks takes a shared lock for a moment.
 if ! flock -w 2 9; then
@@ -26,22 +34,23 @@ if ! flock -w 2 9; then
   exit 74
 fi
 # A run whose lock somebody broke has nothing more to do here; the next run's document ends that.
-case $(head -c 4096 -- "$lock") in
-  *"\"broken\": \"$run\""*)
-    section holder
-    head -c 4096 -- "$lock"
-    exit 74
-    ;;
+said=$(head -c 4096 -- "$lock")
+stands=yes
+case $said in
+  *"\"broken\": \"$run\""*) stands= ;;
 esac
-case $again:$(head -c 4096 -- "$lock") in
+case $again:$said in
   again:*"\"run\": \"$run\""* | again:*'"run": "guard of '* | again: | :*) ;;
   *)
-    section meanwhile
-    section holder
-    head -c 4096 -- "$lock"
-    exit 74
+    [ -z "$stands" ] || section meanwhile
+    stands=
     ;;
 esac
+if [ -z "$stands" ]; then
+  section holder
+  printf '%s\n' "$said"
+  exit 74
+fi
 printf %s "$document" | base64 -d | root tee -- "$lock" >/dev/null || exit
 section held
 # The child must not inherit the lock: it would hold it for as long as it outlives us.

@@ -85,7 +85,10 @@ said=$(root cp --preserve=all -T -- "$path" "$temporary" 2>&1) || discard 1 "$sa
 # What chattr sets is of the inode, and cp leaves it behind.
 if command -v lsattr >/dev/null 2>&1; then
   if [ -r "$path" ]; then flags=$(lsattr -d -- "$path" 2>/dev/null); else flags=$(root lsattr -d -- "$path" 2>/dev/null); fi
-  flags=$(printf %s "${flags%% *}" | tr -cd AcCdDjmsStux)
+  case ${flags%% *} in
+    *[AcCdDjmsStux]*) flags=$(printf %s "${flags%% *}" | tr -cd AcCdDjmsStux) ;;
+    *) flags= ;;
+  esac
   if [ -n "$flags" ] && ! said=$(root chattr "+$flags" -- "$temporary" 2>&1); then
     discard 1 "the attributes $flags of $path could not be kept: $said"
   fi

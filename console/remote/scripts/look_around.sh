@@ -84,8 +84,15 @@ cat /proc/self/mountinfo
 section attributes
 if command -v lsattr >/dev/null 2>&1; then
   # Of the folders, too: a file is replaced in its folder. Without escapes or blanks in the names.
-  # shellcheck disable=SC2046,SC2086 # a list of paths
-  root lsattr -d -- $own_files $(printf '%s\n' $own_files | sed 's!/[^/]*$!!' | sort -u) 2>/dev/null
+  folders=
+  for path in $own_files; do
+    case " $folders " in
+      *" ${path%/*} "*) ;;
+      *) folders="$folders ${path%/*}" ;;
+    esac
+  done
+  # shellcheck disable=SC2086 # lists of paths
+  root lsattr -d -- $own_files $folders 2>/dev/null
 fi
 section packages
 if [ -d /var/lib/dpkg/info ] && [ -n "$own_files" ]; then

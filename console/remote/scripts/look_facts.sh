@@ -1,13 +1,18 @@
 # shellcheck shell=sh disable=SC2034,SC2154
 # look_facts.sh UNIT PORT STATE_FOLDER RUNTIME_FOLDER WHAT [FLAG...]
 # Everything a plan needs of one unit. WHAT = again: only what may have changed since, the unit, its files and process;
-# glance: that, the GPUs, the lock and the guard, cheap enough to ask for every ten seconds.
+# again:INVOCATION:MAIN_PID: without the process where that is still the main one of that start, which then is said;
+# glance: unit, files, process, GPUs, lock and guard, cheap enough to ask for every ten seconds.
 # FLAGs are options of the engine whose values are paths. PORT 0: the engine serves from another host, its process here is
 # told by its words.
 unit=$1 port=$2 state_folder=$3 runtime_folder=$4 what=$5
 shift 5
 path_flags=" $* "
 set -f
+known=
+case $what in
+  again:*) known=${what#again:} what=again ;;
+esac
 
 # What sudo said where it let us: whether somebody is asked for more than a password at each call.
 asks_for_more() {
@@ -31,7 +36,7 @@ if [ "$what" != again ]; then
 fi
 printf 'now=%s\n' "$(date -u +%Y-%m-%dT%H:%M:%S.%3NZ)"
 first_line uptime /proc/uptime
-printf 'login=%s\n' "$(id -un)"
+[ "$what" = again ] || printf 'login=%s\n' "$(id -un)"
 printf 'uid=%s\n' "$console_uid"
 if [ "$console_uid" = 0 ]; then
   echo 'sudo=root'
@@ -78,7 +83,27 @@ unit_property InvocationID && invocation=$property
 unit_property MainPID && main_pid=$property
 unit_property ControlGroup && control_group=$property
 unit_property WorkingDirectory && working_folder=${property#!}
-loaded_argv=$(printf '%s\n' "$unit_show" | sed -n 's/^ExecStart=.*argv\[\]=\(.*\) ; ignore_errors=.*/\1/p')
+# One command a line, without a process of its own.
+loaded_argv='' rest="
+$unit_show"
+while :; do
+  case $rest in
+    *"
+ExecStart="*) ;;
+    *) break ;;
+  esac
+  rest=${rest#*"
+ExecStart="}
+  line=${rest%%"
+"*}
+  case $line in
+    *'argv[]='*' ; ignore_errors='*)
+      line=${line#*'argv[]='}
+      loaded_argv="$loaded_argv${line% ; ignore_errors=*}
+"
+      ;;
+  esac
+done
 
 if [ -n "$fragment" ]; then
   describe_file fragment "$fragment"
@@ -189,7 +214,8 @@ while IFS= read -r line; do
       /* | *.sh)
         in_folder "$word"
         if [ -f "$placed" ]; then
-          shebang=$(head -c 64 -- "$placed" 2>/dev/null | tr -d '\000')
+          # Shells leave NULs out, some of them with a warning.
+          { shebang=$(head -c 64 -- "$placed"); } 2>/dev/null
           shebang=${shebang%%
 *}
           case $is_first$shebang in
@@ -216,16 +242,26 @@ done <<LIST
 $loaded_argv
 LIST
 
+if [ -n "$known" ] && [ "$known" = "$invocation:$main_pid" ]; then
+  section as_before
+  exit 0
+fi
+
 section room
 # Where a folder does not exist yet, its nearest parent tells the room.
-for folder in "${fragment%/*}" "$state_folder"; do
-  while [ -n "$folder" ] && [ ! -d "$folder" ]; do
-    folder=${folder%/*}
+nearest() {
+  near=$1
+  while [ -n "$near" ] && [ ! -d "$near" ]; do
+    near=${near%/*}
   done
-  # shellcheck disable=SC2046 # two numbers
-  set -- $(stat -f -c '%a %S' -- "${folder:-/}" 2>/dev/null)
-  printf '%s\n' "$((${1:-0} * ${2:-0}))"
-done
+  near=${near:-/}
+}
+nearest "${fragment%/*}"
+folder=$near
+nearest "$state_folder"
+# shellcheck disable=SC2046 # two numbers of each
+set -- $(stat -f -c '%a %S' -- "$folder" "$near" 2>/dev/null)
+printf '%s\n' "$((${1:-0} * ${2:-0}))" "$((${3:-0} * ${4:-0}))"
 
 set +f
 find_container "$loaded_argv" "$working_folder" "$port"
@@ -252,7 +288,11 @@ if [ -n "$port_pid" ]; then
   section cmdline
   base64 -w 0 <"/proc/$port_pid/cmdline"
   section environ
-  read_file "/proc/$port_pid/environ" 2>/dev/null | base64 -w 0
+  if [ -r "/proc/$port_pid/environ" ]; then
+    base64 -w 0 -- "/proc/$port_pid/environ" 2>/dev/null
+  else
+    root cat -- "/proc/$port_pid/environ" 2>/dev/null | base64 -w 0
+  fi
 fi
 
 log_file=
@@ -359,10 +399,10 @@ if [ -n "$port_pid" ]; then
     done
   done
   set -f
-  container=$(sed -n '/.*[/-]\([0-9a-f]\{64\}\).*/ { s//\1/p; q; }' "/proc/$port_pid/cgroup" 2>/dev/null)
   for tool in docker podman; do
-    if [ -n "$container" ] && command -v "$tool" >/dev/null 2>&1; then
-      printf 'image=%s\n' "$(root "$tool" inspect --format '{{.Image}}' "$container" 2>/dev/null)"
+    if command -v "$tool" >/dev/null 2>&1; then
+      container=$(sed -n '/.*[/-]\([0-9a-f]\{64\}\).*/ { s//\1/p; q; }' "/proc/$port_pid/cgroup" 2>/dev/null)
+      [ -z "$container" ] || printf 'image=%s\n' "$(root "$tool" inspect --format '{{.Image}}' "$container" 2>/dev/null)"
     fi
   done
 fi

@@ -121,13 +121,28 @@ digest() {
   printf '%s\n' "${digest_line%% *}"
 }
 
+# True for an absolute path that is there and leads through no link: it is the real one, without asking a program.
+is_real() {
+  case $1 in
+    [!/]* | */ | *//* | */./* | */../* | */. | */..) return 1 ;;
+  esac
+  real_part=$1
+  while [ -n "$real_part" ]; do
+    [ ! -L "$real_part" ] || return 1
+    real_part=${real_part%/*}
+  done
+  [ -e "$1" ]
+}
+
 # One file that decides a unit: what it is, whose, and its content.
 file_number=0
 describe_file() {
   file_number=$((file_number + 1))
   section "file.$file_number"
   printf 'kind=%s\npath=%s\n' "$1" "$2"
-  if ! file_real=$(readlink -e -- "$2" 2>/dev/null) && ! file_real=$(root readlink -e -- "$2" 2>/dev/null); then
+  if is_real "$2"; then
+    file_real=$2
+  elif ! file_real=$(readlink -e -- "$2" 2>/dev/null) && ! file_real=$(root readlink -e -- "$2" 2>/dev/null); then
     file_real=$(readlink -m -- "$2" 2>/dev/null)
     if ! readlink -e -- / >/dev/null 2>&1; then
       printf 'real=%s\nerror=%s\n' "$2" 'readlink of this host knows no -e: the tools of coreutils are needed (BusyBox has too few)'
