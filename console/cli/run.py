@@ -1,4 +1,4 @@
-"""`console run`: connects to the targets while what carries a runbook out is still being loaded."""
+"""`console run`: connects to the targets, and reads them, while what carries a runbook out is still being loaded."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import asyncio
 import importlib
 import os
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from console.cli import ask_sudo, consent, note, runbooks
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from console.remote.session import Reader
     from console.remote.ssh import Connections
     from console.schema.facts import Facts
+    from console.schema.hosts import Policy, Target
 
 
 # After how long a thread that computes lets another one run; Python's own 5 ms make a login of 140 ms one of 250.
@@ -62,8 +65,8 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
 async def _ahead(arguments: argparse.Namespace, output: Output) -> Connections | None:
     """Connections that have begun, where the command line alone says to what, and nobody can be asked anything yet.
 
-    Loading takes half a second of this machine; logging in and reading the targets as long of them. Nothing changes
-    there before a run has begun, and what is wrong with the command line or the runbook is for that to say.
+    Loading takes half a second of this machine; logging in and reading the targets as long of them. They are read where
+    nothing but a mistake in the runbook's steps could still refuse the run; nothing changes there before it has begun.
     """
     if arguments.plan or output.is_terminal or arguments.answers_fd is not None:
         return None
@@ -76,14 +79,19 @@ async def _ahead(arguments: argparse.Namespace, output: Output) -> Connections |
     from console.remote.link import shared_link
 
     try:
-        targets = bind(inventory(arguments), arguments.targets, (), arguments.limit)
+        hosts = inventory(arguments)
+        targets = bind(hosts, arguments.targets, (), arguments.limit)
         places = [each for target in targets for each in (target, *target.nodes)]
+        reads = _may_read(arguments, hosts.policy, targets)
         keys = {each.name: api_key(each.service, os.environ, output.redactor) for each in places}
     except ConsoleError:
         return None
     ways = connecting.connections(arguments, output)
     for each in places:
         shared_link(each, ways, SystemClock(speed=each.host.speed)).begin()
+    if not reads:
+        await _load("console.cli.carry_out")
+        return ways
     await _load("console.remote.ahead", "console.facts.look")
     from console.facts.look import look
     from console.remote import ahead
@@ -105,6 +113,22 @@ async def _ahead(arguments: argparse.Namespace, output: Output) -> Connections |
     loaded.set()
     await _load("console.cli.carry_out")
     return ways
+
+
+def _may_read(arguments: argparse.Namespace, policy: Policy, targets: Sequence[Target]) -> bool:
+    """Whether the run is sure to look at its targets, as far as that can be told without loading what judges a runbook.
+
+    No host is asked before what a policy, a protected host or a missing `--yes` refuses; an experiment looks by itself.
+    """
+    if policy != type(policy)() or any(target.protected for target in targets):
+        return False
+    import tomllib
+
+    try:
+        runbook = tomllib.loads(Path(arguments.runbook or "").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return "experiment" not in runbook and (arguments.yes or runbook.get("unattended") == "proceed")
 
 
 async def _load(*modules: str) -> None:

@@ -20,6 +20,7 @@ from console.settings.resolve import unit_of
 from console.untrusted import decode, one_line
 
 AROUND_TIMEOUT_S = 60.0
+BEYOND_TIMEOUT_S = 30.0
 
 
 async def look_around(
@@ -38,7 +39,7 @@ async def look_around(
         facts.unit.control_group,
         image,
         *paths,
-        timeout_s=AROUND_TIMEOUT_S,
+        timeout_s=AROUND_TIMEOUT_S + (BEYOND_TIMEOUT_S if then else 0.0),
         patience_s=patience_s,
         then=then,
     )

@@ -16,6 +16,9 @@ from console.schema.facts import Facts
 from console.schema.hosts import Target
 from console.secrets import Redactor
 
+# Older than this it is read again: what a plan says is so must be so now.
+FRESH_S = 10.0
+
 
 def begin(
     target: Target,
@@ -28,16 +31,17 @@ def begin(
 ) -> None:
     """Read a target once its link has a connection. The reader that joins first gets what was seen, see `taken`."""
     link = shared_link(target, connections, clock)
-    link.begin()
+    begun = link.begin()
     reader = Reader(
         link, target, redactor=redactor, clock=clock, forward=(forward := Forward(link, target.service, clock, key))
     )
 
-    async def seen() -> tuple[int, Facts]:
-        await link.connection()
+    async def seen() -> tuple[int, float, Facts]:
+        await asyncio.shield(begun)  # which logs in once: a refusal is not asked for again by each service of a host
         generation = link.generation
         try:
-            return generation, await read(reader)
+            facts = await read(reader)
+            return generation, asyncio.get_running_loop().time(), facts
         finally:
             await forward.aclose()
 
@@ -45,12 +49,12 @@ def begin(
 
 
 async def taken(reader: Reader) -> Facts | None:
-    """What was seen ahead, once; None where nothing was, where that failed, or where the connection is a new one."""
+    """What was seen ahead, once; None where nothing was, that failed or is old, or the connection is a new one."""
     begun, reader.ahead = reader.ahead, None
     if begun is None:
         return None
     with suppress(ConsoleError):  # whoever reads now is told what is wrong now
-        generation, facts = await begun
-        if generation == reader.generation:
+        generation, at, facts = await begun
+        if generation == reader.generation and asyncio.get_running_loop().time() - at < FRESH_S:
             return facts
     return None

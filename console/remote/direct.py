@@ -16,6 +16,7 @@ import h11
 
 OnBytes = Callable[[bytes], None]
 NOT_THERE = "connection refused or closed"
+HEAD_LIMIT = 100 * 1024  # a proxy before the engine may send large headers
 
 
 class AnswerError(Exception):
@@ -27,16 +28,16 @@ class Listening(asyncssh.SSHTCPSession[bytes]):
 
     def __init__(self, hear: OnBytes | None, limit: int) -> None:
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.http = h11.Connection(h11.CLIENT)
+        self.http = h11.Connection(h11.CLIENT, max_incomplete_event_size=HEAD_LIMIT)
         self.status = 0
         self.body = bytearray()
         self.cut = False
-        self.pieces = 0
+        self.heard_at = asyncio.get_running_loop().time()
         self._hear = hear
         self._limit = limit
 
     def data_received(self, data: bytes, datatype: asyncssh.DataType) -> None:
-        self.pieces += 1
+        self.heard_at = asyncio.get_running_loop().time()
         self._read(data)
 
     def eof_received(self) -> bool:
@@ -113,8 +114,11 @@ async def ask(
     listening: Listening = opened[1]
     try:
         http = listening.http
-        head = h11.Request(method=method, target=path, headers=list(headers.items()))
-        parts = [http.send(head), http.send(h11.Data(data=content)), http.send(h11.EndOfMessage())]
+        try:
+            head = h11.Request(method=method, target=path, headers=list(headers.items()))
+            parts = [http.send(head), http.send(h11.Data(data=content)), http.send(h11.EndOfMessage())]
+        except h11.LocalProtocolError:  # whose words would hold the key
+            raise AnswerError("it cannot be asked: a header is not valid (a blank or line end in the key?)") from None
         channel.write(b"".join(part for part in parts if part))
         await _until(listening, idle_s)
     finally:
@@ -125,12 +129,11 @@ async def ask(
 
 
 async def _until(listening: Listening, idle_s: float) -> None:
-    """Until the answer is whole; a piece within each `idle_s` is enough to go on."""
-    heard = 0
-    while True:
-        ended, _ = await asyncio.wait([listening.ended], timeout=idle_s)
+    """Until the answer is whole, or nothing more came for `idle_s`."""
+    loop = asyncio.get_running_loop()
+    listening.heard_at = loop.time()
+    while (left_s := listening.heard_at + idle_s - loop.time()) > 0:
+        ended, _ = await asyncio.wait([listening.ended], timeout=left_s)
         if ended:
             return listening.ended.result()
-        if listening.pieces == heard:
-            raise TimeoutError
-        heard = listening.pieces
+    raise TimeoutError

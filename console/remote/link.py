@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
+from typing import Any
 
 import asyncssh
 
@@ -44,10 +45,11 @@ class Link:
         self._begun: asyncio.Task[asyncssh.SSHClientConnection] | None = None
         self._listeners: list[OnConnection] = []
 
-    def begin(self) -> None:
+    def begin(self) -> asyncio.Task[asyncssh.SSHClientConnection]:
         """Connect while something else is still being done. Whoever joins first hears how it went."""
         if self._begun is None:
             self._begun = asyncio.create_task(self.connection())
+        return self._begun
 
     async def join(self, listener: OnConnection | None) -> None:
         """One more user, who calls aclose once. Raises ConnectError when there is no connection."""
@@ -179,6 +181,13 @@ class Link:
         await opened.lost.wait()
         if not self._closed:
             self.say("lost", f"the connection to {self.target.host_name} is gone")
+
+
+async def let_go(reading: asyncio.Task[Any] | None) -> None:
+    """End what nobody will ask for; how it ended is nobody's business."""
+    if reading is not None:
+        reading.cancel()
+        await asyncio.gather(reading, return_exceptions=True)
 
 
 def shared_link(target: Target, connections: Connections, clock: Clock) -> Link:

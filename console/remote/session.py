@@ -28,7 +28,7 @@ from console.errors import (
 )
 from console.remote.exchange import Exchange, start
 from console.remote.http import Forward, OnPart, api_key, load_httpx
-from console.remote.link import Link, OnConnection, shared_link
+from console.remote.link import Link, OnConnection, let_go, shared_link
 from console.remote.lock import OWN_LOCK_S, LockHold, held_by, read_document, settle
 from console.remote.scripts import SHELL, Output, name_of_run, new_mark, new_name, render
 from console.remote.ssh import Connections
@@ -49,7 +49,7 @@ class Reader:
 
     _nodes: Mapping[str, Reader] = MappingProxyType({})
     contents: Mapping[str, bytes] = MappingProxyType({})  # of files that were read, by their digests
-    ahead: asyncio.Task[tuple[int, Facts]] | None = None  # what was read before we joined
+    ahead: asyncio.Task[tuple[int, float, Facts]] | None = None  # what was read before we joined
 
     def __init__(
         self,
@@ -212,8 +212,7 @@ class Reader:
         await self._link.reconnect(patience_s=patience_s)
 
     async def aclose(self) -> None:
-        if self.ahead is not None:
-            self.ahead.cancel()
+        await let_go(self.ahead)
         for node in self.nodes:
             await node.aclose()
         await self._forward.aclose()

@@ -64,8 +64,8 @@ class Connections:
     known_hosts: KnownHosts = field(default_factory=KnownHosts)
     sudo: SudoWord = field(default_factory=SudoWord)
     links: dict[str, Link] = field(default_factory=dict)  # one a host, whatever its number of services
-    # By target: what is read before anybody joined, with the connection that it was read over.
-    ahead: dict[str, asyncio.Task[tuple[int, Facts]]] = field(default_factory=dict)
+    # By target: what is read before anybody joined, with the connection that it was read over, and when.
+    ahead: dict[str, asyncio.Task[tuple[int, float, Facts]]] = field(default_factory=dict)
     _gates: dict[tuple[str, int], asyncio.Semaphore] = field(
         default_factory=lambda: defaultdict(lambda: asyncio.Semaphore(UNAUTHENTICATED_AT_ONCE))
     )

@@ -91,8 +91,9 @@ async def _all(
 ) -> None:
     """Plan and ask for every target, then change them. One refusal stops them all: no fleet is changed half."""
     try:
-        _, *prepared = await asyncio.gather(_ask_for(repository, context), *(prepare.prepare(run) for run in targets))
-        ready = all(prepared)
+        asking = asyncio.create_task(_ask_for(repository, context))
+        ready = all(await asyncio.gather(*(prepare.prepare(run) for run in targets)))
+        await asking
         keep_plan(targets)
         for run in targets:
             ready = ready and await prepare.confirm(run)

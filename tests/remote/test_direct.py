@@ -8,6 +8,7 @@ import pytest
 
 from console.engines.base import Reply, Request
 from console.errors import UnreachableError
+from console.remote.http import Forward
 from tests.remote.conftest import Connect
 from tests.remote.sshd import Sshd
 from tests.remote.test_http import Engine, engine
@@ -43,6 +44,16 @@ async def test_an_answer_without_chunks_is_heard(connect: Connect, engine: Engin
     engine.answer = b"HTTP/1.1 200 OK\r\n" + form + b"\r\nok"
     reply, heard = await streamed(connect, engine, Request("GET", "/stream"))
     assert (reply.status, b"".join(heard)) == (200, b"ok")
+
+
+async def test_a_key_that_no_header_can_hold_is_told_without_it(connect: Connect, engine: Engine) -> None:
+    remote = await connect(url=engine.url)
+    forward = Forward(remote._link, remote.target.service, remote.clock, "geheim\r")
+    reply = await forward.send(Request("GET", "/v1/models"))
+    assert reply.status == 0
+    assert "a header is not valid" in reply.error
+    assert "geheim" not in reply.error
+    assert engine.asked == []
 
 
 async def test_what_is_no_200_is_a_body_and_not_heard(
