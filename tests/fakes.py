@@ -337,15 +337,7 @@ class FakeRemote(Remote):
         before, self.was_regained = self.was_regained, False
         return before
 
-    async def look(
-        self,
-        script: str,
-        *args: str,
-        timeout_s: float = 30.0,
-        patience_s: float = 0.0,
-        long: bool = False,
-        then: Sequence[str] = (),
-    ) -> Output:
+    async def look(self, script: str, *args: str, **_: Any) -> Output:
         self.told.append((script, args))
         return self._answer(script, args)
 

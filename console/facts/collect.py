@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -54,8 +53,7 @@ async def collect(reader: Reader, engine: Engine, *, patience_s: float = 0.0) ->
 
     The other hosts of the same engine are read as well, where `reader` has them.
     """
-    looks = [_collect(each, engine, patience_s, None) for each in (reader, *reader.nodes)]
-    return await _together(looks)
+    return await _together([_collect(each, engine, patience_s) for each in (reader, *reader.nodes)])
 
 
 async def collect_again(reader: Reader, engine: Engine, before: Facts | None, *, patience_s: float = 0.0) -> Facts:
@@ -66,7 +64,7 @@ async def collect_again(reader: Reader, engine: Engine, before: Facts | None, *,
     """
     readers = (reader, *reader.nodes)
     known = [None] * len(readers) if before is None else [before, *before.nodes]
-    looks = [_collect(each, engine, patience_s, Before(there)) for each, there in zip(readers, known, strict=True)]
+    looks = [_again(each, engine, there, patience_s) for each, there in zip(readers, known, strict=True)]
     return await _together(looks)
 
 
@@ -75,36 +73,27 @@ async def _together(looks: Sequence[Awaitable[Facts]]) -> Facts:
     return facts.model_copy(update={"nodes": tuple(nodes)}) if nodes else facts
 
 
-@dataclass(frozen=True)
-class Before:
-    """What is known of a target that is looked at again."""
-
-    facts: Facts | None
-
-    @property
-    def what(self) -> str:
-        """The words for look_facts.sh."""
-        if self.facts is None or not self.facts.process.pid or self.facts.process.pid != self.facts.unit.main_pid:
-            return "again"
-        return f"again:{self.facts.unit.invocation_id}:{self.facts.unit.main_pid}"
+async def _again(reader: Reader, engine: Engine, before: Facts | None, patience_s: float) -> Facts:
+    what = "again"
+    if before is not None and 0 < before.process.pid == before.unit.main_pid:
+        what = f"again:{before.unit.invocation_id}:{before.unit.main_pid}"
+    output = await look(reader, what=what, patience_s=patience_s)
+    if _meets_sudo(reader, output):
+        return await _again(reader, engine, before, patience_s)
+    return _read(reader, engine, output, before)
 
 
-async def _collect(reader: Reader, engine: Engine, patience_s: float, before: Before | None) -> Facts:
-    if before is None and (facts := await ahead.taken(reader)) is not None:
+async def _collect(reader: Reader, engine: Engine, patience_s: float) -> Facts:
+    if (facts := await ahead.taken(reader)) is not None:
         return facts
-    output = await look(reader, what=before.what if before else "", patience_s=patience_s)
-    return await of_output(reader, engine, output, patience_s=patience_s, before=before)
+    return await of_output(reader, engine, await look(reader, patience_s=patience_s), patience_s=patience_s)
 
 
-async def of_output(
-    reader: Reader, engine: Engine, output: Output, *, patience_s: float = 0.0, before: Before | None = None
-) -> Facts:
+async def of_output(reader: Reader, engine: Engine, output: Output, *, patience_s: float = 0.0) -> Facts:
     """The facts of one host whose first script has answered. Raises ConnectError."""
-    if reader.use_sudo(pairs(output.sections.get("host", b"")).get("sudo", "")):
-        return await _collect(reader, engine, patience_s, before)
-    facts = _read(reader, engine, output, before.facts if before else None)
-    if before is not None:
-        return facts
+    if _meets_sudo(reader, output):
+        return await _collect(reader, engine, patience_s)
+    facts = _read(reader, engine, output)
     asked = model_config.question(engine, facts)
     (serving, reason), (around, beyond) = await asyncio.gather(
         ask_serving(reader, engine, facts.unit, facts.process, patience_s),
@@ -127,7 +116,12 @@ async def of_output(
     )
 
 
-def _read(reader: Reader, engine: Engine, output: Output, before: Facts | None) -> Facts:
+def _meets_sudo(reader: Reader, output: Output) -> bool:
+    """Whether sudo asked for something that the next try of the same script will have."""
+    return reader.use_sudo(pairs(output.sections.get("host", b"")).get("sudo", ""))
+
+
+def _read(reader: Reader, engine: Engine, output: Output, before: Facts | None = None) -> Facts:
     """What the host said, as values; the redactor learns what in it is secret."""
     target, sections = reader.target, output.sections
     unit = parse_unit(decode(sections.get("unit", b"")), target.service.unit)

@@ -9,7 +9,7 @@ from contextlib import suppress
 from console.clock import Clock
 from console.errors import ConsoleError
 from console.remote.http import Forward
-from console.remote.link import shared_link
+from console.remote.link import Seen, shared_link
 from console.remote.session import Reader
 from console.remote.ssh import Connections
 from console.schema.facts import Facts
@@ -36,12 +36,12 @@ def begin(
         link, target, redactor=redactor, clock=clock, forward=(forward := Forward(link, target.service, clock, key))
     )
 
-    async def seen() -> tuple[int, float, Facts]:
+    async def seen() -> Seen:
         await asyncio.shield(begun)  # which logs in once: a refusal is not asked for again by each service of a host
         generation = link.generation
         try:
             facts = await read(reader)
-            return generation, asyncio.get_running_loop().time(), facts
+            return Seen(facts, generation, asyncio.get_running_loop().time())
         finally:
             await forward.aclose()
 
@@ -54,7 +54,7 @@ async def taken(reader: Reader) -> Facts | None:
     if begun is None:
         return None
     with suppress(ConsoleError):  # whoever reads now is told what is wrong now
-        generation, at, facts = await begun
-        if generation == reader.generation and asyncio.get_running_loop().time() - at < FRESH_S:
-            return facts
+        seen = await begun
+        if seen.generation == reader.generation and asyncio.get_running_loop().time() - seen.at < FRESH_S:
+            return seen.facts
     return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
-from typing import Any
+from dataclasses import dataclass
 
 import asyncssh
 
@@ -13,6 +13,7 @@ from console.clock import Clock
 from console.errors import UnreachableError
 from console.remote.exchange import Exchange, exchange
 from console.remote.ssh import Connections, Opened
+from console.schema.facts import Facts
 from console.schema.hosts import Target
 
 # sshd's MaxSessions is 10; two stay free for whoever multiplexes over the same login.
@@ -21,6 +22,15 @@ FIRST_PAUSE_S = 0.5
 LONGEST_PAUSE_S = 10.0
 
 OnConnection = Callable[[str, str], None]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What was read before anybody joined, over which of the link's connections, and when by the loop's clock."""
+
+    facts: Facts
+    generation: int
+    at: float
 
 
 class Link:
@@ -181,13 +191,6 @@ class Link:
         await opened.lost.wait()
         if not self._closed:
             self.say("lost", f"the connection to {self.target.host_name} is gone")
-
-
-async def let_go(reading: asyncio.Task[Any] | None) -> None:
-    """End what nobody will ask for; how it ended is nobody's business."""
-    if reading is not None:
-        reading.cancel()
-        await asyncio.gather(reading, return_exceptions=True)
 
 
 def shared_link(target: Target, connections: Connections, clock: Clock) -> Link:

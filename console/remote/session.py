@@ -28,12 +28,11 @@ from console.errors import (
 )
 from console.remote.exchange import Exchange, start
 from console.remote.http import Forward, OnPart, api_key, load_httpx
-from console.remote.link import Link, OnConnection, let_go, shared_link
+from console.remote.link import Link, OnConnection, Seen, shared_link
 from console.remote.lock import OWN_LOCK_S, LockHold, held_by, read_document, settle
 from console.remote.scripts import SHELL, Output, name_of_run, new_mark, new_name, render
-from console.remote.ssh import Connections
+from console.remote.ssh import Connections, let_go
 from console.remote.sudo import SUDO_WANTS
-from console.schema.facts import Facts
 from console.schema.hosts import Target
 from console.secrets import Redactor
 from console.untrusted import decode, one_line
@@ -49,7 +48,7 @@ class Reader:
 
     _nodes: Mapping[str, Reader] = MappingProxyType({})
     contents: Mapping[str, bytes] = MappingProxyType({})  # of files that were read, by their digests
-    ahead: asyncio.Task[tuple[int, float, Facts]] | None = None  # what was read before we joined
+    ahead: asyncio.Task[Seen] | None = None  # what was read before we joined
 
     def __init__(
         self,
@@ -212,7 +211,7 @@ class Reader:
         await self._link.reconnect(patience_s=patience_s)
 
     async def aclose(self) -> None:
-        await let_go(self.ahead)
+        await let_go(*([self.ahead] if self.ahead else []))
         for node in self.nodes:
             await node.aclose()
         await self._forward.aclose()

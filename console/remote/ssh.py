@@ -25,8 +25,7 @@ from console.remote.sudo import SudoWord
 from console.schema.hosts import Target
 
 if TYPE_CHECKING:
-    from console.remote.link import Link
-    from console.schema.facts import Facts
+    from console.remote.link import Link, Seen
 
 Standing = Literal["pinned", "unknown", "changed"]
 
@@ -64,8 +63,7 @@ class Connections:
     known_hosts: KnownHosts = field(default_factory=KnownHosts)
     sudo: SudoWord = field(default_factory=SudoWord)
     links: dict[str, Link] = field(default_factory=dict)  # one a host, whatever its number of services
-    # By target: what is read before anybody joined, with the connection that it was read over, and when.
-    ahead: dict[str, asyncio.Task[tuple[int, float, Facts]]] = field(default_factory=dict)
+    ahead: dict[str, asyncio.Task[Seen]] = field(default_factory=dict)  # by target: what is read before anybody joined
     _gates: dict[tuple[str, int], asyncio.Semaphore] = field(
         default_factory=lambda: defaultdict(lambda: asyncio.Semaphore(UNAUTHENTICATED_AT_ONCE))
     )
@@ -142,9 +140,7 @@ class Connections:
 
     async def aclose(self) -> None:
         """Close what nobody joined, and the jump hosts; the connections through them end with them."""
-        for reading in self.ahead.values():
-            reading.cancel()
-        await asyncio.gather(*self.ahead.values(), return_exceptions=True)
+        await let_go(*self.ahead.values())
         await asyncio.gather(*(link.abandon() for link in list(self.links.values())))
         for opened in self._jumps.values():
             opened.connection.close()
@@ -289,3 +285,10 @@ def _auth(client: Client, config: HostConfig) -> str:
     key += " and what a person answered" if client.answered else ""
     sudo = "" if config.user == "root" else ", sudo to root"
     return f"{key} {config.user}@{config.alias} from {socket.gethostname()}{sudo}"
+
+
+async def let_go(*readings: asyncio.Task[Seen]) -> None:
+    """End what nobody will ask for; how it ended is nobody's business."""
+    for reading in readings:
+        reading.cancel()
+    await asyncio.gather(*readings, return_exceptions=True)

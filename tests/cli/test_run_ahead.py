@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from console.cli.run import _may_read
+from console.cli.run_ahead import _may_read
 from console.schema.hosts import Host, Policy
 from tests.fakes import target
 

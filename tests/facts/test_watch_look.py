@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -40,15 +40,7 @@ class Scripted(Reader):
     def regained(self) -> bool:
         return False
 
-    async def look(
-        self,
-        script: str,
-        *args: str,
-        timeout_s: float = 30.0,
-        patience_s: float = 0.0,
-        long: bool = False,
-        then: Sequence[str] = (),
-    ) -> Output:
+    async def look(self, script: str, *args: str, **_: Any) -> Output:
         self.args = args
         return Output(0, self.said)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -58,15 +58,7 @@ class Host(FakeRemote):
         self.fetch_patience_s = patience_s
         return Reply(200, b'{"data": [{"id": "chat", "max_model_len": %d}]}' % self.context_length)
 
-    async def look(
-        self,
-        script: str,
-        *args: str,
-        timeout_s: float = 30.0,
-        patience_s: float = 0.0,
-        long: bool = False,
-        then: Sequence[str] = (),
-    ) -> Output:
+    async def look(self, script: str, *args: str, patience_s: float = 0.0, **_: Any) -> Output:
         assert script == "look_watch.sh"
         self.told.append((script, args))
         self.patience_s = patience_s

@@ -35,22 +35,22 @@ if ! flock -w 2 9; then
 fi
 # A run whose lock somebody broke has nothing more to do here; the next run's document ends that.
 said=$(head -c 4096 -- "$lock")
-stands=yes
 case $said in
-  *"\"broken\": \"$run\""*) stands= ;;
+  *"\"broken\": \"$run\""*)
+    section holder
+    printf '%s\n' "$said"
+    exit 74
+    ;;
 esac
 case $again:$said in
   again:*"\"run\": \"$run\""* | again:*'"run": "guard of '* | again: | :*) ;;
   *)
-    [ -z "$stands" ] || section meanwhile
-    stands=
+    section meanwhile
+    section holder
+    printf '%s\n' "$said"
+    exit 74
     ;;
 esac
-if [ -z "$stands" ]; then
-  section holder
-  printf '%s\n' "$said"
-  exit 74
-fi
 printf %s "$document" | base64 -d | root tee -- "$lock" >/dev/null || exit
 section held
 # The child must not inherit the lock: it would hold it for as long as it outlives us.

@@ -261,6 +261,7 @@ folder=$near
 nearest "$state_folder"
 # shellcheck disable=SC2046 # two numbers of each
 set -- $(stat -f -c '%a %S' -- "$folder" "$near" 2>/dev/null)
+[ $# = 4 ] || set -- # of one alone it could not be told whose they are
 printf '%s\n' "$((${1:-0} * ${2:-0}))" "$((${3:-0} * ${4:-0}))"
 
 set +f
@@ -288,11 +289,7 @@ if [ -n "$port_pid" ]; then
   section cmdline
   base64 -w 0 <"/proc/$port_pid/cmdline"
   section environ
-  if [ -r "/proc/$port_pid/environ" ]; then
-    base64 -w 0 -- "/proc/$port_pid/environ" 2>/dev/null
-  else
-    root cat -- "/proc/$port_pid/environ" 2>/dev/null | base64 -w 0
-  fi
+  encode_file "/proc/$port_pid/environ" 2>/dev/null
 fi
 
 log_file=

@@ -94,11 +94,7 @@ while [ $# -gt 1 ]; do
     printf 'path=%s\n' "$config"
     printf 'weights=%s\n' "$(set +f; stat -L -c %s -- "$candidate"/*.safetensors 2>/dev/null | awk '{ sum += $1 } END { print sum + 0 }')"
     printf 'content='
-    if [ -r "$config" ]; then
-      head -c 1048576 -- "$config" 2>/dev/null | base64 -w 0
-    else
-      root cat -- "$config" 2>/dev/null | head -c 1048576 | base64 -w 0
-    fi
+    read_file "$config" 2>/dev/null | head -c 1048576 | base64 -w 0
     echo
   elif [ -n "$closed" ]; then
     section "closed.$role"

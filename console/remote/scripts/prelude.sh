@@ -111,6 +111,15 @@ read_file() {
   fi
 }
 
+# The same in base64.
+encode_file() {
+  if [ -r "$1" ]; then
+    base64 -w 0 -- "$1"
+  else
+    root cat -- "$1" | base64 -w 0
+  fi
+}
+
 digest() {
   if [ -r "$1" ]; then
     digest_line=$(sha256sum -- "$1") || return 1
@@ -174,13 +183,9 @@ describe_file() {
     echo 'error=larger than 1 MiB'
     return 0
   fi
-  if [ -r "$file_real" ]; then
+  if [ -r "$file_real" ] || root test -r "$file_real" 2>/dev/null; then
     printf 'content='
-    base64 -w 0 -- "$file_real"
-    echo
-  elif root test -r "$file_real" 2>/dev/null; then
-    printf 'content='
-    root cat -- "$file_real" | base64 -w 0
+    encode_file "$file_real"
     echo
   else
     echo 'error=not readable for the login user, and sudo does not allow reading it'
